@@ -153,7 +153,7 @@ PAGES = (
             ("Gradients", "gradients.autograd"),
             ("Hooks", "gradients.hooks"),
             ("Gradients of tensors", "gradients.requires_grad"),
-            ("Capturing", "jit.capture jit.inputs"),
+            ("Capturing", "jit.capture jit.inputs functions.pure"),
             ("Computing now", "functions.array.evaluation"),
         ),
     ),

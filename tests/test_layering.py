@@ -34,6 +34,7 @@ STAGES: tuple[tuple[str, ...], ...] = (
 # stages. They import only data and each other.
 RECORDS = (
     "graph.op",
+    "graph.composite",
     "gradients.history",
     "gradients.hooks",
     "graph.node",

@@ -117,6 +117,7 @@ _NAMES = {
         "take_along_dim tensor_split trapz unbind unflatten var_mean"
     ),
     "functions.array.evaluation": "compute_apart eval",
+    "functions.pure": "pure",
     "functions.random": "bernoulli rand randint randn",
     "functions.sampling": "manual_seed multinomial rand_like randint_like randn_like randperm",
     "functions.learning.activations": (
@@ -152,7 +153,7 @@ _LATER = {
     ),
     "gradients.hooks": "HookHandle",
     "gradients.requires_grad": "grad_of",
-    "jit.inputs": "fresh watch",
+    "jit.inputs": "fresh is_captured watch",
     "signal.windows": "bartlett blackman hamming hanning kaiser",
     "functions.learning.quantised": "QuantisedTensor from_blocks quantise quantised_linear",
     "linalg.polynomials": "polyfit",

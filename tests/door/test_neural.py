@@ -143,6 +143,8 @@ def test_lazy_layers_are_torchs() -> None:
     model = nn.Sequential(nn.LazyConv2d(4, 3), nn.LazyBatchNorm2d(), nn.Flatten(), nn.LazyLinear(2))
     assert isinstance(model[0].weight, nn.parameter.UninitializedParameter)
     assert nn.parameter.is_lazy(model[0].weight)
+    assert isinstance(model[0], nn.Conv2d)
+    assert isinstance(model[3], nn.Linear)
     assert model(torch.zeros(2, 3, 4, 4)).shape == (2, 2)
     assert [type(each) for each in model] == [nn.Conv2d, nn.BatchNorm2d, nn.Flatten, nn.Linear]
     assert type(model[3].weight) is nn.Parameter

@@ -44,6 +44,13 @@ def test_values_and_dtypes_are_torchs(found: Any, wanted: list[Any], dtype: str)
     assert found.tolist() == pytest.approx(wanted)
 
 
+def test_dtypes_say_what_they_are() -> None:
+    kinds = (torch.bool, torch.uint8, torch.int64, torch.float16, torch.complex64)
+    assert [each.is_floating_point for each in kinds] == [False, False, False, True, False]
+    assert [each.is_complex for each in kinds] == [False] * 4 + [True]
+    assert [each.is_signed for each in kinds] == [False, False, True, True, True]
+
+
 def test_in_place_operators_keep_the_dtype() -> None:
     x = torch.tensor([1, 2], dtype=torch.uint8)
     kept = x
@@ -130,5 +137,7 @@ def test_kernels_by_their_names() -> None:
     assert (mean.tolist(), means.tolist(), spreads.tolist()) == ([1.5, 4.5], [0.75, 2.25], [0.75, 2.75])
     assert out.tolist() == [[-1, -1], [1, 1]]
     assert torch.native_batch_norm(x, None, None, means, spreads, False, 0.5, 0.0)[1].shape == (0,)
+    image, grid = torch.tensor([[[[1.0, 3.0]]]]), torch.zeros(1, 1, 1, 2)
+    assert torch.grid_sampler(image, grid, 0, 1, False).item() == 2
     rows = torch.native_group_norm(x[:, :, None], None, None, 2, 2, 1, 1, 0.0)
     assert (rows[0][..., 0].tolist(), rows[1].tolist()) == ([[-1, 1]] * 2, [[2], [4]])

@@ -6,16 +6,16 @@ for what the ops do. `unlimited_backlog` keeps the backlog from computing a leaf
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from webgrad import dtypes
 from webgrad.dtypes import DType
-from webgrad.graph.node import Backlog, Node, backlog, leaf
+from webgrad.graph.node import Backlog, Node, Signature, backlog, leaf
 from webgrad.graph.snapshot import Snapshot, snapshot, walk
 from webgrad.ops import primitives
 from webgrad.ops.table import TABLE
@@ -28,6 +28,7 @@ __all__ = [
     "backlog_of",
     "fold",
     "graph_of",
+    "nodes_under",
     "numbers",
     "tensor",
     "unlimited_backlog",
@@ -93,3 +94,19 @@ def unlimited_backlog() -> Iterator[None]:
     """No value is computed only because much waits."""
     with backlog_of(1 << 40, 1 << 60):
         yield
+
+
+class Seen(NamedTuple):
+    """A node of a graph whose composites are what is in them; inputs are places in the list."""
+
+    sig: Signature
+    inputs: tuple[int, ...]
+
+
+def nodes_under(roots: Sequence[Node]) -> list[Seen]:
+    """What is computed for some nodes, and from which leaves, inputs first."""
+    walked = walk(roots)
+    graph = snapshot(walked, roots)
+    order = graph.order()
+    places = {number: at for at, number in enumerate(order)}
+    return [Seen(graph.sigs[each], tuple(places[one] for one in graph.inputs[each])) for each in order]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -377,3 +378,37 @@ def test_a_parameter_that_stays_frozen_is_refused() -> None:
             function()
     assert a.requires_grad
     assert not b.requires_grad
+
+
+def test_gradients_that_are_left_are_not_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Collecting garbage takes a fifth of a second, and a capture would do it for each training step."""
+    monkeypatch.setattr(import_module("webgrad.jit.escapes"), "gc", None)
+    w = wg.asarray([1.0, 2.0], device="cpu").requires_grad_()
+
+    @wg.jit
+    def step(x: wg.Tensor) -> wg.Tensor:
+        w.grad = None
+        loss = (x * w).sum()
+        loss.backward()
+        return loss
+
+    for factor in (2.0, 3.0):
+        assert step(wg.asarray([factor, factor], device="cpu")).item() == 3 * factor
+        assert w.grad is not None
+        assert w.grad.tolist() == [factor, factor]
+
+
+def test_a_gradient_that_is_left_and_kept_elsewhere_is_refused() -> None:
+    w = wg.asarray([1.0, 2.0], device="cpu").requires_grad_()
+    kept: list[wg.Tensor | None] = []
+
+    @wg.jit
+    def step(x: wg.Tensor) -> wg.Tensor:
+        w.grad = None
+        loss = (x * w).sum()
+        loss.backward()
+        kept.append(w.grad)
+        return loss
+
+    with pytest.raises(wg.CaptureError, match="kept outside"):
+        step(wg.asarray([2.0, 2.0], device="cpu"))

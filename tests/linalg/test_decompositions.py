@@ -113,6 +113,7 @@ def test_empty_matrices(shape: tuple[int, ...]) -> None:
     ):
         assert [each.shape for each in found] == [each.shape for each in wanted]
     assert linalg.pinv(x).shape == (*shape[:-2], shape[-1], shape[-2])
+    assert wg.grad(lambda x: wg.sum(linalg.svd(x).U))(x).shape == shape
     assert linalg.matrix_rank(x).tolist() == np.zeros(shape[:-2]).tolist()
 
 

@@ -34,7 +34,8 @@ class Plan:
             offsets[CALL_WORDS * at :][:CALL_WORDS] = (0, 8 * CALL_WORDS * len(spans), *span[:4])
         offsets[CALL_WORDS * len(spans) :] = np.array(commands, np.int64).reshape(-1)
         start = self.words.ctypes.data
-        head = (0, self.words.size, numbers.ctypes.data, offsets.ctypes.data, start)
+        none = (0, 0, 0)  # no base is an object that has the address
+        head = (0, self.words.size, numbers.ctypes.data, offsets.ctypes.data, start, *none)
         self.frame = np.array([*head, 0, start], np.int64)
         assert len(head) == BASES
         self.kept = numbers, offsets

@@ -22,7 +22,7 @@ from ..native.background import Request
 from ..native.emit import Program
 from ..native.helpers import Helpers
 from ..native.jobs import LEAST
-from ..runtime.addresses import address_of, address_reader
+from ..runtime.addresses import UNKNOWN, address_of, address_place
 from ..runtime.host_buffers import empty, rewrapped
 from .room import placed
 
@@ -152,6 +152,11 @@ class Layout:
         self._numbers = np.array([number for number, _ in table], np.int32)
         self._offsets = np.array([offset for _, offset in table], np.int64)
         self._known = self._numbers.size, address_of(self._numbers), address_of(self._offsets)
+        begins = driver.BASES + FIRST
+        self._objects: tuple[int, int, int] = (begins, begins + len(self._bound), address_place())
+        self._address: Callable[[Array], int] = id  # native code looks there for the address
+        if address_place() == UNKNOWN:
+            self._objects, self._address = (0, 0, 0), address_of
         kinds = "".join([_PACKING[kind] for _, kind in named])
         self._front = struct.Struct(f"<{driver.BASES + FIRST + len(self._bound)}q{kinds}")
         self._behind = struct.Struct(f"<{len(self.steady)}q")
@@ -204,16 +209,16 @@ class Layout:
             taken[at] if at in taken else empty(shape, dtype)
             for at, (shape, dtype) in enumerate(self._results)
         ]
-        address = address_reader()
         frame = self._frame(steady)
         room = frame.room
         if room is None and self._room:
             room = empty((self._room,), _BYTE)
         words = frame.words
         self._front.pack_into(
-            *(frame.memory, 0, 0, *self._known, words, 0, words, 0 if room is None else address(room)),
-            *map(address, leaves),
-            *map(address, results),
+            *(frame.memory, 0, 0, *self._known, words, *self._objects),
+            *(0, words, 0 if room is None else address_of(room)),
+            *map(self._address, leaves),
+            *map(self._address, results),
             *numbers,
         )
         values: list[Any] = []

@@ -18,7 +18,7 @@ from ..config import settings
 from ..cpu.plan import CompiledPlan
 from ..device_profile import CPU_PROFILE
 from ..errors import OutOfMemoryError
-from ..graph.node import Node
+from ..graph.node import Node, Signature
 from ..graph.snapshot import Snapshot
 from ..lower.threads import name_of
 from ..native.compiler import is_available
@@ -57,8 +57,8 @@ class HostPlan:
         captured: bool = False,
         varying: frozenset[int] = frozenset(),
     ) -> None:
-        self._count = len(graph)
-        self._graph = graph
+        self._count = graph.count
+        self._graph, self._begins = graph, len(graph)
         self._varying = varying
         self.leaves = [at for at, sig in enumerate(graph.sigs) if sig.kind == "leaf"]
         self.scalars = [at for at, sig in enumerate(graph.sigs) if sig.kind == "scalar"]
@@ -67,6 +67,7 @@ class HostPlan:
         self.device = device
         self._runs = 0
         self._compiled: tuple[Schedule, CompiledPlan] | None = None
+        self._replay: HostReplay | None = None
         option = settings().compile
         self._by_numpy = 0 if captured or option == "always" else _runs_by_numpy(graph)
         if not is_available() or (self._by_numpy and option != "repeated"):
@@ -102,7 +103,7 @@ class HostPlan:
         """A plan that keeps all computed values that someone holds."""
         with stage("schedule"):
             _store(graph, sorted(each for each in graph.held if graph.sigs[each].kind != "move"))
-            plan = ReferencePlan(graph, range(len(graph)))
+            plan = ReferencePlan(graph, None if graph.origins else range(len(graph)))
         _check_room(graph, plan.nodes)
         self._about: list[tuple[Note, int]] = []
         if observers():
@@ -130,19 +131,27 @@ class HostPlan:
             made, self.plan = self._compiled
             self._announce(made)
             self._compiled = None
+            if not self._places:
+                self._replay = self._replayed(())
 
     apart: Sequence[int] = ()
 
     def record(self, steady: Sequence[int] = ()) -> HostPlan | HostReplay:
         """The plan with as little to do in a run as may be: native code's, that computes every root."""
+        return self._replayed(steady) or self
+
+    def _replayed(self, steady: Sequence[int]) -> HostReplay | None:
+        """Runs with little to do, where there is native code that computes every root."""
         if isinstance(self.plan, ReferencePlan):
-            return self
-        return HostReplay.of(self.plan, self.stored, steady, self._complex, self.run) or self
+            return None
+        return HostReplay.of(self.plan, self.stored, steady, self._complex, self.run)
 
     def run(
         self, nodes: list[Node], donated: frozenset[int] = frozenset(), apart: Sequence[Node] = ()
     ) -> list[Any]:
         """The arrays of `stored`."""
+        if self._replay is not None and not observers():
+            return self._replay.run(nodes, donated)
         self._runs += 1
         tell = None
         if observers():
@@ -152,14 +161,26 @@ class HostPlan:
         if self._runs >= self._by_numpy and isinstance(self.plan, ReferencePlan):
             self._compile()
         if isinstance(self.plan, ReferencePlan):
-            arrays = [each.storage for each in nodes]
-            return self.plan.compute(arrays, self.scalars, [each.sig for each in nodes], tell)
+            arrays: list[Any] = [each.storage for each in nodes]
+            arrays += [None] * (self._begins - len(nodes))
+            return self.plan.compute(arrays, self.scalars, self._sigs(nodes), tell)
         leaves = {at: _floats(nodes[at].storage) for at in self.leaves}
         scalars = {at: nodes[at].storage for at in self.scalars}
-        scalars |= dict(enumerate(numbers_at(self._places, nodes), self._count))
+        scalars |= dict(enumerate(numbers_at(self._places, nodes), self._begins))
         free = frozenset(at for at in donated if is_own(leaves[at]))
         found = self.plan.run(leaves, scalars, free, tell)
         return [_as_stored(nodes[each], found[each]) for each in self.stored]
+
+    def _sigs(self, nodes: list[Node]) -> list[Signature]:
+        """The nodes' signatures, since slices may begin elsewhere than the graph's; of composites what is in
+        them.
+        """
+        sigs = [each.sig for each in nodes]
+        if self._graph.origins:
+            sigs += self._graph.sigs[len(nodes) : self._begins]
+            for each in self._graph.origins:
+                sigs[each] = self._graph.sigs[each]
+        return sigs
 
     def _tell(self, nodes: list[Node]) -> Callable[[int, int, int], None]:
         """Has those who watch told of each group's time."""

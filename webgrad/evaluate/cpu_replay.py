@@ -77,13 +77,13 @@ class HostReplay:
 
     def _ready(self, leaves: list[Array], donated: frozenset[int]) -> frozenset[int]:
         """Have leaves be plain and contiguous; which donated ones nobody else reaches."""
-        own: list[int] = []
-        for at, (leaf, array) in enumerate(zip(self._layout.leaves, leaves, strict=True)):
+        for at, array in enumerate(leaves):
             if array.__class__ is not np.ndarray or not array.flags.c_contiguous:
                 leaves[at] = contiguous(array)
-            if leaf in donated and is_own(array):
-                own.append(leaf)
-        return frozenset(own)
+        if not donated:
+            return donated
+        pairs = zip(self._layout.leaves, leaves, strict=True)
+        return frozenset([leaf for leaf, array in pairs if leaf in donated and is_own(array)])
 
     def _steady(self, nodes: Sequence[Node]) -> Steady:
         arrays = list(map(_storage_of, nodes))

@@ -112,7 +112,8 @@ class GpuPlan:
         scheduler: Callable[..., Schedule] = schedule,
     ) -> None:
         self.device = device
-        count = len(graph)
+        count = graph.count
+        self._begins = len(graph)
         self._places = begin_anywhere(graph, varying) if varying else ()
         self.sources = [at for at, sig in enumerate(graph.sigs) if sig.kind == "leaf"]
         self.source_bytes = [graph.sigs[at].nbytes for at in self.sources]
@@ -160,7 +161,8 @@ class GpuPlan:
         """Record the kernels over the nodes' buffers."""
         if self._places:
             numbers = numbers_at(self._places, nodes)
-            nodes = nodes + [scalar(each, int32, self.device) for each in numbers]
+            inner: list[Any] = [None] * (self._begins - len(nodes))  # of composites
+            nodes = nodes + inner + [scalar(each, int32, self.device) for each in numbers]
         step = self._only
         queue = self.device.queue
         annotate = queue.annotate if observers() else None

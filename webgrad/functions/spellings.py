@@ -52,7 +52,7 @@ _made: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 def other_names(function: Callable[..., Any]) -> dict[str, str]:
     """The other names that a function's arguments have, and its own ones; none where it takes any name."""
-    code = function.__code__
+    code = inspect.unwrap(function).__code__
     if code.co_flags & inspect.CO_VARKEYWORDS:
         return {}
     name, own = function.__name__, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -65,7 +65,7 @@ def other_names(function: Callable[..., Any]) -> dict[str, str]:
 
 def spelled(function: Function) -> Function:
     """The function with the other names of its arguments; itself, where they have none."""
-    code = getattr(function, "__code__", None)
+    code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None or _OWN.isdisjoint(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]):
         return function
     found = _made.get(function)
@@ -84,13 +84,12 @@ def all_spelled(names: Iterable[str], values: dict[str, Any]) -> dict[str, Any]:
 
 def _with_other_names(function: Callable[..., Any], names: dict[str, str]) -> Callable[..., Any]:
     """A function of the same signature that calls it, or `_again` where a name is none of its own."""
-    code, name = function.__code__, function.__name__
+    own = inspect.unwrap(function)
+    code, name = own.__code__, function.__name__
     given, count = code.co_varnames, code.co_argcount
     of_places, of_names = given[:count], given[count : count + code.co_kwonlyargcount]
-    values = function.__defaults__ or ()
-    defaults = dict(zip(of_places[count - len(values) :], values, strict=True)) | (
-        function.__kwdefaults__ or {}
-    )
+    values = own.__defaults__ or ()
+    defaults = dict(zip(of_places[count - len(values) :], values, strict=True)) | (own.__kwdefaults__ or {})
     first = next(
         (place for place, each in enumerate(of_places) if each in defaults or each in names.values()), count
     )
@@ -114,9 +113,15 @@ def _with_other_names(function: Callable[..., Any], names: dict[str, str]) -> Ca
     return functools.wraps(function)(scope[name])
 
 
+@functools.cache
+def _names_of(function: Callable[..., Any]) -> tuple[dict[str, str], dict[str, inspect.Parameter]]:
+    """The other names of a function's arguments, and its own ones."""
+    return other_names(function), dict(inspect.signature(function).parameters)
+
+
 def _again(function: Callable[..., Any], others: dict[str, Any], given: dict[str, Any]) -> Any:
     """The function called with all arguments under its own names."""
-    own, parameters = other_names(function), inspect.signature(function).parameters
+    own, parameters = _names_of(function)
     values = {name: given[name] for name in parameters if given[name] is not _ABSENT}
     for other, value in others.items():
         if other not in own:

@@ -12,11 +12,14 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
 from ..errors import GradientError
-from ..graph.node import Node, backlog
+from ..graph.node import Node, Signature, backlog
 from ..graph.op import Op
+from ..graph.trace import current_trace
+from ..ops import primitives
 from ..tensor import Tensor
 from . import rules as rules
-from .history import CAPTURED, Call, History
+from .composites import by_rule, through
+from .history import CALL, CAPTURED, SLOT, Call, Composed, History, grad_mode, grad_mode_set
 from .slots import GradientSlot
 
 Vertex = Node | Call
@@ -27,130 +30,132 @@ _NONE = "0"
 def order_of(roots: Iterable[Vertex], ends: Container[int] = ()) -> list[Vertex]:
     """The nodes with a history under `roots`, inputs first; the walk stops at `ends`, by identity."""
     order: list[Vertex] = []
-    state: dict[int, bool] = {}  # by identity: whether its inputs are in the order already
+    done: dict[Vertex, bool] = {}  # whether its inputs are in the order already
     stack = [each for each in roots if each.history is not None]
     while stack:
         vertex = stack[-1]
-        known = state.get(id(vertex))
+        known = done.get(vertex)
         if known is None:
-            state[id(vertex)] = False
+            done[vertex] = False
             if id(vertex) not in ends:
                 stack += [
-                    each
-                    for each in vertex.history.inputs
-                    if each.history is not None and id(each) not in state
+                    each for each in vertex.history.inputs if each.history is not None and each not in done
                 ]
         else:
             stack.pop()
             if not known:
-                state[id(vertex)] = True
+                done[vertex] = True
                 order.append(vertex)
     return order
 
 
-def pull_back(seeds: Seeds, wanted: dict[int, Node] | None, *, keep: bool) -> dict[int, Tensor]:
+def pull_back(
+    seeds: Seeds, wanted: dict[int, Node] | None, *, keep: bool, order: list[Vertex] | None = None
+) -> dict[int, Tensor]:
     """The gradients of `wanted` nodes by identity; None: of all nodes that have a slot.
 
-    Without `keep` histories are freed on the way, and with them the values that only they held.
+    Without `keep` histories are freed on the way, and with them the values that only they held. `order` are
+    the vertices under the seeds, where they are known.
     """
+    if order is None:
+        order = order_of([node for node, _ in seeds], () if wanted is None else wanted)
+    _refuse_spent(order)
     backlog.gradients += 1
     try:
-        return _pulled(seeds, wanted, keep)
+        return _pulled(seeds, wanted, keep, order)
     finally:
         backlog.gradients -= 1
 
 
-def _pulled(seeds: Seeds, wanted: dict[int, Node] | None, keep: bool) -> dict[int, Tensor]:
-    order = order_of([node for node, _ in seeds], () if wanted is None else wanted)
-    _refuse_spent(order)
-    useful = _leading(order, wanted)
+def _pulled(
+    seeds: Seeds, wanted: dict[int, Node] | None, keep: bool, order: list[Vertex]
+) -> dict[int, Tensor]:
+    useful = set(order) if wanted is None else _leading(order, wanted)
     found: dict[int, Tensor] = {}
-    waiting: dict[int, Any] = {}
+    waiting: dict[Vertex, Any] = {}
     for node, seed in seeds:
         _add(waiting, node, seed)
+    vertex: Any
     for vertex in reversed(order):
-        gradient = waiting.pop(id(vertex), None)
+        gradient = waiting.pop(vertex, None)
         if gradient is None:
             continue
-        gradient = _hooked(vertex, gradient)
         history = vertex.history
-        if id(vertex) in wanted if wanted is not None else _is_slot(history):
+        if history.hooks or history.slot is not None:
+            gradient = _hooked(history, gradient)
+        sig: Any = history.sig
+        if sig is SLOT if wanted is None else id(vertex) in wanted:
             found[id(vertex)] = _own(gradient)
-            continue
-        if isinstance(vertex, Call):
+        elif sig is CALL:
             _spread(waiting, vertex.inputs, vertex.pull(gradient), useful)
-        elif isinstance(history, History):
-            (first, *_) = history.inputs
-            if isinstance(first, Call):
-                _add_result(waiting, first, history.sig, gradient)
+        elif sig is not SLOT:
+            inputs = history.inputs
+            if sig.__class__ is int:
+                _add_result(waiting, inputs[0], inputs[0].results, sig, gradient)
+            elif sig.kind == "item":
+                results = len(inputs[0].history.recording.results)
+                _add_result(waiting, inputs[0], results, sig.attributes[0], gradient)
             else:
-                _spread(waiting, history.inputs, _rule(vertex, history, gradient, useful), useful)
+                _spread(waiting, inputs, _of_inputs(vertex, history, gradient, useful), useful)
     if not keep:
         for vertex in order:
-            if isinstance(vertex.history, History):
+            if vertex.history.__class__ in _FREED:
                 vertex.history.let_go()
     return found
 
 
-def _is_slot(history: Any) -> bool:
-    return isinstance(history, GradientSlot)
+_FREED = (History, Composed)
 
 
 def _refuse_spent(order: Sequence[Vertex]) -> None:
-    for vertex in order:
-        history = vertex.history
-        if isinstance(history, History) and history.sig is None:
-            raise GradientError(
-                "gradients were computed through this value before, and its graph was freed: call "
-                "backward(retain_graph=True) the first time, or compute the value again"
-            )
-        if isinstance(history, History) and history.sig is CAPTURED:
-            raise GradientError(
-                "a value that a function captured by webgrad.jit returned has no history here: call "
-                "backward(), or use webgrad.value_and_grad, inside of the captured function"
-            )
+    kinds = {each.history.sig for each in order}
+    if None in kinds:
+        raise GradientError(
+            "gradients were computed through this value before, and its graph was freed: call "
+            "backward(retain_graph=True) the first time, or compute the value again"
+        )
+    if CAPTURED in kinds:
+        raise GradientError(
+            "a value that a function captured by webgrad.jit returned has no history here: call "
+            "backward(), or use webgrad.value_and_grad, inside of the captured function"
+        )
 
 
-def _leading(order: Sequence[Vertex], wanted: dict[int, Node] | None) -> set[int]:
+def _leading(order: Sequence[Vertex], wanted: dict[int, Node]) -> set[Vertex]:
     """The vertices through which a needed gradient goes."""
-    useful: set[int] = set()
+    useful: set[Vertex] = set()
     for vertex in order:
-        if (
-            wanted is None
-            or id(vertex) in wanted
-            or any(id(each) in useful for each in vertex.history.inputs)
-        ):
-            useful.add(id(vertex))
+        if id(vertex) in wanted or not useful.isdisjoint(vertex.history.inputs):
+            useful.add(vertex)
     return useful
 
 
-def _add(waiting: dict[int, Any], node: Vertex, gradient: Tensor) -> None:
-    known = waiting.get(id(node))
-    waiting[id(node)] = gradient if known is None else known + gradient
+def _add(waiting: dict[Vertex, Any], node: Vertex, gradient: Tensor) -> None:
+    known = waiting.get(node)
+    waiting[node] = gradient if known is None else known + gradient
 
 
-def _add_result(waiting: dict[int, Any], call: Call, place: int, gradient: Tensor) -> None:
-    """The gradient of one of a call's results."""
-    gathered = waiting.setdefault(id(call), [None] * call.results)
+def _add_result(waiting: dict[Vertex, Any], source: Vertex, count: int, place: int, gradient: Tensor) -> None:
+    """The gradient of one of the results of a call, or of a bundle."""
+    gathered = waiting.setdefault(source, [None] * count)
     gathered[place] = gradient if gathered[place] is None else gathered[place] + gradient
 
 
 def _spread(
-    waiting: dict[int, Any], inputs: Sequence[Vertex], gradients: Sequence[Any], useful: set[int]
+    waiting: dict[Vertex, Any], inputs: Sequence[Vertex], gradients: Sequence[Any], useful: set[Vertex]
 ) -> None:
     for node, gradient in zip(inputs, gradients, strict=True):
-        if gradient is not None and id(node) in useful:
+        if gradient is not None and node in useful:
             _add(waiting, node, gradient)
 
 
-def _hooked(vertex: Vertex, gradient: Any) -> Any:
-    """The gradient after the vertex's hooks."""
-    history = vertex.history
+def _hooked(history: Any, gradient: Any) -> Any:
+    """The gradient after a vertex's hooks."""
     for hook in tuple(history.hooks.values()) if history.hooks else ():
         changed = hook(gradient := _own(gradient))
         if changed is not None:
             gradient = changed
-    if isinstance(history, History) and history.slot is not None:
+    if history.slot is not None:
         accumulate(history.slot, _own(gradient))
     return gradient
 
@@ -169,20 +174,52 @@ def accumulate(slot: GradientSlot, gradient: Tensor) -> None:
 # Rules
 
 
-def _rule(vertex: Node, history: History, gradient: Tensor, useful: set[int]) -> Sequence[Any]:
-    """The gradients of an op's inputs; only of those in `useful`."""
-    sig, inputs = history.sig, history.inputs
-    xs = tuple(Tensor(each) for each in inputs)
-    values = (gradient, Tensor(vertex), xs, sig.attributes)
+def _of_inputs(vertex: Any, history: Any, gradient: Any, useful: set[Vertex]) -> Sequence[Any]:
+    """The gradients of an op's inputs, or of a composite's; only of those in `useful`."""
+    inputs = history.inputs
+    wanted = tuple([each in useful for each in inputs])
+    is_plain = grad_mode.on or current_trace() is not None  # the gradients themselves need histories
+    if isinstance(history, Composed):
+        gradients = gradient if isinstance(gradient, list) else [gradient]
+        nodes = [None if each is None else each.node for each in gradients]
+        found = None if is_plain else through(pull_back, vertex, history, nodes, wanted)
+        if found is None:
+            return _again(history, gradients, wanted)
+    else:
+        is_plain = is_plain or history.sig.op.form is not None  # where movement begins is no structure
+        found = None if is_plain else by_rule(_rule, history, gradient.node, vertex, wanted)
+        if found is None:
+            xs = tuple([Tensor(each) for each in inputs])
+            return _rule(history.sig, gradient, Tensor(vertex), xs, wanted)
+    return [None if each is None else Tensor(each) for each in found]
+
+
+def _again(history: Composed, gradients: Sequence[Tensor | None], wanted: tuple[bool, ...]) -> Sequence[Any]:
+    """The gradients of a composite's inputs by running its function again, over the inputs themselves."""
+    count = len(history.recording.sigs)
+    with grad_mode_set(True):
+        inner = [primitives.alias(each) for each in history.inputs[:count]]
+        results = history.recording.computed(inner)
+    seeds = [(node, each) for node, each in zip(results, gradients, strict=True) if each is not None]
+    ends = {id(node): node for node, each in zip(inner, wanted, strict=False) if each}
+    found = pull_back(seeds, ends, keep=True)
+    return [found.get(id(node)) for node in inner] + [None] * (len(history.inputs) - count)
+
+
+def _rule(
+    sig: Signature, g: Tensor, y: Tensor, xs: tuple[Tensor, ...], wanted: tuple[bool, ...]
+) -> Sequence[Any]:
+    """The gradients of an op's inputs, as its row says."""
+    values = (g, y, xs, sig.attributes)
     if isinstance(sig.op.gradient, str):
         return _compiled(sig.op.gradient)(*values, 0, *xs)  # type: ignore[no-any-return]
     found = []
-    for at, (node, text) in enumerate(zip(inputs, _texts(sig.op, len(inputs)), strict=True)):
+    for at, (x, text) in enumerate(zip(xs, _texts(sig.op, len(xs)), strict=True)):
         each = None
-        if text != _NONE and id(node) in useful:
+        if text != _NONE and wanted[at]:
             each = _compiled(text)(*values, at, *xs)
             if sig.kind == "map":
-                each = rules.summed_to(each, node.sig.shape)
+                each = rules.summed_to(each, x.shape)
         found.append(each)
     return found
 

@@ -14,7 +14,8 @@ from typing import Any
 
 from .hooks import Hooks
 
-CAPTURED = "captured"  # instead of a signature: the result of a captured function, whose graph is gone
+# Instead of a signature: of the result of a captured function, whose graph is gone; of a call and of a slot
+CAPTURED, CALL, SLOT = "captured", "call", "slot"
 
 
 class History:
@@ -33,10 +34,21 @@ class History:
         self.sig, self.inputs = None, ()
 
 
+class Composed(History):
+    """The history of a composite: the recording it was made by."""
+
+    __slots__ = ("recording",)
+
+    def __init__(self, sig: Any, inputs: tuple[Any, ...], recording: Any) -> None:
+        History.__init__(self, sig, inputs)
+        self.recording = recording
+
+
 class Call:
     """A call of a function with a custom gradient; its results have it as their only input."""
 
     __slots__ = ("hooks", "inputs", "pull", "results")
+    sig, slot = CALL, None
 
     def __init__(self, inputs: tuple[Any, ...], results: int, pull: Callable[[list[Any]], Any]) -> None:
         self.inputs = inputs

@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import DTypeError, GradientError
-from ..functions.array.creation import asarray, ones
+from ..functions.array.creation import asarray
 from ..graph.node import Node
 from ..graph.trace import current_trace
 from ..ops import primitives
 from ..ops.views import share
 from ..tensor import Tensor
 from .differentiate import accumulate, order_of, pull_back
-from .history import History, grad_mode_set
+from .history import SLOT, History, grad_mode_set
 from .hooks import HookHandle
 from .slots import GradientSlot
 
@@ -179,12 +179,14 @@ def backward(x: Tensor, gradient: Any, retain_graph: bool | None, create_graph: 
             "nor by ops without a gradient (argmax, comparisons, integers)"
         )
     seed = _seed("backward", x, gradient)
-    slots = {id(node): node for node in order_of([x.node]) if isinstance(node.history, GradientSlot)}
+    order = order_of([x.node])
     with grad_mode_set(create_graph):
         keep = create_graph if retain_graph is None else bool(retain_graph)
-        found = pull_back([(x.node, seed)], None, keep=keep)
-        for identity, node in slots.items():
-            known = found.get(identity)
+        found = pull_back([(x.node, seed)], None, keep=keep, order=order)
+        slots: list[Any] = [node for node in order if node.history.sig is SLOT]
+        del order  # it would count as a holder of every node
+        for node in slots:
+            known = found.get(id(node))
             accumulate(node.history, zeros_for(node) if known is None else known)
 
 
@@ -243,8 +245,10 @@ def _seed(what: str, x: Tensor, gradient: Any) -> Tensor:
             f"{what} of a {x.dtype.name} tensor: only a real number needs no gradient=. Take abs(x), "
             f"x.real or x.imag of it, or call {what}(gradient=…)"
         )
-    found = ones(x.shape, dtype=x.dtype, device=x.device) if gradient is None else gradient
-    return gradient_like(what, found, x)
+    if gradient is None:
+        one = primitives.constant(what, 1.0, x.dtype, x.device)
+        return Tensor(primitives.expand(one, x.node.sig.shape))
+    return gradient_like(what, gradient, x)
 
 
 def zeros_for(node: Node) -> Tensor:

@@ -9,6 +9,7 @@ from typing import Any
 from weakref import ref
 
 from ..graph.trace import current_trace
+from .history import SLOT
 from .hooks import Hooks
 
 
@@ -20,6 +21,7 @@ class GradientSlot:
 
     __slots__ = ("__weakref__", "_grad", "_owner", "hooks", "is_inner")
     inputs: tuple[Any, ...] = ()
+    sig, slot = SLOT, None
 
     def __init__(self, owner: Any = None) -> None:
         self._grad: Any = None

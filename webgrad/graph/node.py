@@ -10,9 +10,11 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from operator import attrgetter
+from itertools import chain
+from operator import attrgetter, call
 from pathlib import Path, PurePath
 from types import CodeType
 from typing import Any
@@ -33,6 +35,7 @@ class Signature:
         "dtype",
         "form",
         "kind",
+        "leaf",
         "nbytes",
         "number",
         "op",
@@ -62,6 +65,7 @@ class Signature:
         self.size = math.prod(shape)
         self.nbytes = self.size * dtype.itemsize
         self.smooth = dtype.kind in "fc" and bool(op.gradient)  # whether gradients go through it
+        self.leaf = self if op is LEAF else signature(LEAF, shape, dtype, device)  # of what is computed
 
     def __repr__(self) -> str:
         sizes = ", ".join(map(str, self.shape))
@@ -87,14 +91,14 @@ class Node:
     def settle(self, storage: Any) -> None:
         """Store the computed value: become a leaf and drop the inputs."""
         sig = self.sig
-        settled = signature(LEAF, sig.shape, sig.dtype, sig.device)
+        settled = sig.leaf
         # No call from here on, so that Ctrl-C cannot come between these.
         self.storage = storage
         self.sig = settled
         self.inputs = ()
 
 
-_history_of = attrgetter("history")
+_history_of, _inputs_of = attrgetter("history"), attrgetter("inputs")
 _LIMIT = 1 << 16  # signatures kept of each table
 _interned: dict[tuple[Any, ...], Signature] = {}
 _forms: dict[tuple[Any, ...], int] = {}
@@ -145,6 +149,11 @@ def make(op: Op, inputs: tuple[Node, ...], attributes: tuple[Any, ...] = ()) -> 
         if len(_results) >= _LIMIT:
             _results.clear()
         _results[key] = sig
+    return made_of(sig, inputs, has_history)
+
+
+def made_of(sig: Signature, inputs: tuple[Node, ...], has_history: bool) -> Node:
+    """A node that is not computed yet, of a known signature; `has_history` says whether an input has one."""
     node = Node(sig, inputs, None, user_frame())
     if has_history:
         remember(node)
@@ -222,22 +231,17 @@ class Backlog:
         The others must not be held here either, since held values are stored.
         """
         waiting = self.waiting()
-        uses: dict[int, int] = {}
-        for each in waiting:
-            for source in each.inputs:
-                uses[id(source)] = uses.get(id(source), 0) + 1
-        each = source = None  # type: ignore[assignment]
+        uses = Counter(map(id, chain.from_iterable(map(_inputs_of, waiting))))
         counts = list(map(sys.getrefcount, waiting))
         return [
             node
             for node, count in zip(waiting, counts, strict=True)
-            if count - uses.get(id(node), 0) > LISTED
+            if count - uses.get(id(node), 0) > LISTED and node.sig.kind != "bundle"
         ]
 
     def waiting(self) -> list[Node]:
         """The nodes that are neither computed nor dropped."""
-        found = [each() for each in self.made]
-        return [each for each in found if each is not None and each.storage is None]
+        return [each for each in map(call, self.made) if each is not None and each.storage is None]
 
     def restart(self, waiting: Sequence[Node] = ()) -> None:
         """Count again, from the waiting nodes."""
@@ -245,11 +249,30 @@ class Backlog:
         self.limit = len(waiting) + max(1, self.most - len(waiting) // 2)
         self.nbytes, self.full = 0, False
 
+    def forget_placeholders(self, start: int) -> None:
+        """Leave out what was made of placeholders since there were `start` nodes: an exception that somebody
+        keeps may hold it, and it can never be computed.
+        """
+        made, end = self.made, len(self.made)
+        opened: set[Node] = set()
+        kept: list[ref[Node]] = []
+        for each in made[start:end]:
+            node = each()
+            if node is not None and any(map(_is_placeholder, node.inputs)):
+                opened.add(node)
+            elif node is not None:
+                (kept.append(each) if opened.isdisjoint(node.inputs) else opened.add(node))
+        made[start:end] = kept  # one step: other threads append behind these
+
     def added(self, nbytes: int) -> None:
         """A leaf was made."""
         self.nbytes += nbytes
         if self.nbytes > self.most_bytes:
             self.limit = 0
+
+
+def _is_placeholder(node: Node) -> bool:
+    return node.storage is None and node.sig.op is LEAF
 
 
 backlog = Backlog()

@@ -32,6 +32,9 @@ Kind = Literal[
     "scatter",  # elements written to computed indices
     "fft",  # Fourier transforms
     "kernel",  # a result of a kernel that a user wrote
+    "composite",  # a graph as one node, before later stages see it; of several results a bundle and items
+    "bundle",
+    "item",
 ]
 Infer = Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[tuple[int, ...], Any]]
 

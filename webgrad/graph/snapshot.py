@@ -12,12 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import copysign
 from typing import Any, NamedTuple
 
+from .composite import BUNDLE, COMPOSITE, expand
 from .node import Node, Signature, signature
 from .op import SCALAR, Op
 from .refcounts import LISTED
 
 Key = tuple[int, ...]
 _NONE: Mapping[int, int] = {}
+_COMPOSED = (COMPOSITE, BUNDLE)
 _WALKED = LISTED + 1  # references of a node that only the list of nodes and the keys of their numbers hold
 
 
@@ -29,7 +31,7 @@ class Snapshot:
     the user's another was made.
     """
 
-    __slots__ = ("_numbers", "donations", "held", "inputs", "lines", "origins", "roots", "sigs")
+    __slots__ = ("_numbers", "count", "donations", "held", "inputs", "lines", "origins", "roots", "sigs")
 
     def __init__(
         self,
@@ -41,6 +43,7 @@ class Snapshot:
     ) -> None:
         self.sigs = sigs
         self.inputs = inputs
+        self.count = len(sigs)  # of the nodes that were walked; those behind them were made for one of them
         self.roots = roots
         self.held = held
         self.donations = donations
@@ -53,7 +56,9 @@ class Snapshot:
 
     def copy(self) -> Snapshot:
         """A copy to schedule again, since scheduling adds nodes."""
-        return Snapshot(self.sigs.copy(), self.inputs.copy(), self.roots, self.held, self.donations)
+        made = Snapshot(self.sigs.copy(), self.inputs.copy(), self.roots, self.held, self.donations)
+        made.count, made.origins = self.count, self.origins.copy()
+        return made
 
     def add(self, sig: Signature, inputs: tuple[int, ...]) -> int:
         """Append a node; gives its id."""
@@ -149,9 +154,10 @@ def walk(roots: Sequence[Node]) -> Walk:
             sig = each.sig  # what has no inputs gets its number at once
             number = len(nodes)
             if sig.kind == "scalar":
-                value = each.storage
+                value, user = each.storage, node.sig
                 sign = value or copysign(1.0, value)  # -0.0 equals 0.0
-                number = scalars.setdefault((node.sig.op, inputs.index(each), sig, value, sign), number)
+                place = user if user.op in _COMPOSED else user.op, inputs.index(each)
+                number = scalars.setdefault((place, sig, value, sign), number)
             numbers[each] = number
             if number == len(nodes):
                 nodes.append(each)
@@ -186,12 +192,12 @@ def walk(roots: Sequence[Node]) -> Walk:
 
 
 def snapshot(walked: Walk, roots: Sequence[Node], changed: Iterable[tuple[Node, Node]] = ()) -> Snapshot:
-    """The snapshot of a walked graph.
+    """The snapshot of a walked graph, with what is in its composites.
 
     `changed` are leaves with the nodes that their tensors get instead, which may take their storage.
     """
     numbers = walked.numbers
-    return Snapshot(
+    graph = Snapshot(
         [node.sig for node in walked.nodes],
         [tuple([numbers[each] for each in node.inputs]) for node in walked.nodes],
         tuple([numbers[each] for each in roots]),
@@ -202,3 +208,5 @@ def snapshot(walked: Walk, roots: Sequence[Node], changed: Iterable[tuple[Node, 
             if before in numbers and after in numbers
         },
     )
+    expand(graph)
+    return graph

@@ -14,6 +14,7 @@ from typing import Any
 from weakref import ref
 
 from ..errors import CaptureError
+from ..gradients.history import grad_mode
 from .node import Node, backlog
 
 Draw = Callable[[], Sequence[int | float]]
@@ -122,6 +123,36 @@ def tracing(trace: Trace) -> Iterator[None]:
             _local.trace = None
             backlog.most, backlog.most_bytes = limits
             backlog.restart(backlog.waiting())
+
+
+class ImpureError(Exception):
+    """What a function computes depends on more than its arguments, or it does more than to compute."""
+
+
+class PureTrace(Trace):
+    """The trace of a function of which only the graph is wanted."""
+
+    def drawn(self, draw: Draw) -> list[RuntimeFloat | RuntimeInt]:
+        """Nothing is drawn: the numbers would be missing where they are drawn in earnest."""
+        raise ImpureError
+
+
+@contextmanager
+def noting() -> Iterator[Trace]:
+    """A `PureTrace` in this thread."""
+    trace = PureTrace()
+    collected = grad_mode.made, grad_mode.draws
+    made, start = backlog.made, len(backlog.made)
+    with backlog.paused():
+        _local.trace = trace
+        grad_mode.made = grad_mode.draws = None
+        try:
+            yield trace
+        finally:
+            _local.trace = None
+            grad_mode.made, grad_mode.draws = collected
+            trace.undo()
+            backlog.forget_placeholders(start if made is backlog.made else 0)
 
 
 _OTHERWISE = "Return the tensor and read it outside; use webgrad.where instead of if"

@@ -20,18 +20,21 @@ from ..tensor import Tensor
 from .pytree import TreeSpec, objects_of
 
 
-def refuse_kept(trace: Trace, was: Sequence[Node], leaves: list[Tensor]) -> None:
-    """Raise where a tensor that was made of the arguments is held by more than the leaves of the result."""
+def refuse_kept(trace: Trace, was: Sequence[Node], leaves: list[Tensor], left: list[Tensor]) -> None:
+    """Raise where a tensor that was made of the arguments is held by more than the leaves of the result, and
+    the gradients that are left.
+    """
     states = {id(tensor): tensor.node for tensor in _states(trace)}
-    known = {id(node) for node in states.values()} | {id(tensor.node) for tensor in leaves}
+    known = {id(node) for node in states.values()} | {id(tensor.node) for tensor in (*leaves, *left)}
     known |= {id(before) for _, before in trace.changed.values()}
     others = _made_of(was, [node for node in backlog.held() if id(node) not in known])
-    if not others and not _held_twice(states, was, leaves):
+    if not others and not _held_twice(states, was, leaves) and not _held_twice(states, was, left):
         return
     gc.collect()  # what only a ring of Python objects holds is not kept
     kept = {id(node) for node in others}
     tensors = [each for each in gc.get_referrers(*others) if isinstance(each, Tensor)] if others else []
-    for tensor in [*(each for each in tensors if id(each.node) in kept), *_held_twice(states, was, leaves)]:
+    tensors = [each for each in tensors if id(each.node) in kept]
+    for tensor in (*tensors, *_held_twice(states, was, leaves), *_held_twice(states, was, left)):
         line = where_made(tensor.node)
         raise CaptureError(
             f"a tensor of shape {tensor.shape} and {tensor.dtype.name}{line and f', made at {line},'} is "

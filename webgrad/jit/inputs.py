@@ -47,6 +47,15 @@ def watch(get: Callable[[], Value], version: Callable[[], object] | None = None)
     return value
 
 
+def is_captured() -> bool:
+    """Whether the code that runs is that of a function which `webgrad.jit` captures.
+
+    >>> wg.is_captured(), wg.jit(lambda: wg.ones(1) if wg.is_captured() else wg.zeros(1))().item()
+    (False, 1.0)
+    """
+    return current_trace() is not None
+
+
 def fresh(get: Callable[[], Any], device: DeviceLike = None, dtype: Any = None) -> Any:
     """The number that `get` gives as a 0-d tensor, or a tuple of them for a tuple of numbers.
 

@@ -52,9 +52,10 @@ def traced(function: Callable[[], Any], was: Sequence[Node]) -> Traced:
         spec = flatten(result, leaves, numbers=False)
         refuse_fixed(spec, trace)
         del result
-        slots = _left_gradients(trace, was)
+        places, left = _left_gradients(trace, was)
         _drop_histories([each.node for each in leaves])
-        refuse_kept(trace, was, leaves)
+        refuse_kept(trace, was, leaves, left)
+        slots = [(slot, None if at is None else left[at].node) for slot, at in places]
         refuse_frozen(trace, was)
         changed = [
             (reference, before, tensor.node)
@@ -93,12 +94,14 @@ def lasting(names: Names) -> Names:
     return found
 
 
-def _left_gradients(trace: Trace, was: Sequence[Node]) -> list[tuple[ref[GradientSlot], Node | None]]:
-    """The gradients that a function left, as nodes; the slots get back what they had.
-
-    Slots of tensors that it made itself are gone with those.
+def _left_gradients(
+    trace: Trace, was: Sequence[Node]
+) -> tuple[list[tuple[ref[GradientSlot], int | None]], list[Tensor]]:
+    """The gradients that a function left: for each slot its place among them, and them; nothing else here
+    holds these. The slots get back what they had. Slots of tensors that it made itself are gone with those.
     """
-    found: list[tuple[ref[GradientSlot], Node | None]] = []
+    found: list[tuple[ref[GradientSlot], int | None]] = []
+    left: list[Tensor] = []
     for slot, before, _ in trace.slots.values():
         if any(node.history is slot for node in was) and slot.node is not None:
             raise CaptureError(
@@ -109,11 +112,13 @@ def _left_gradients(trace: Trace, was: Sequence[Node]) -> list[tuple[ref[Gradien
         if after is before and before is not None and id(before) in trace.changed:
             node = after.node
             after.node = trace.changed.pop(id(before))[1]
-            found.append((ref(slot), node))
+            found.append((ref(slot), len(left)))
+            left.append(Tensor(node))
         elif after is not before and not slot.is_inner:
-            found.append((ref(slot), None if after is None else after.node))
+            found.append((ref(slot), None if after is None else len(left)))
+            left += [] if after is None else [after]
         slot._grad = before
-    return found
+    return found, left
 
 
 def _drop_histories(results: Sequence[Node]) -> None:

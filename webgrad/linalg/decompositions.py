@@ -177,6 +177,8 @@ def _singular(x: Tensor, full: bool) -> Any:
     def pull(
         by_u: Tensor | None, by_s: Tensor | None, by_vh: Tensor | None, by_others: Tensor | None = None
     ) -> Tensor:
+        if not x.size:
+            return wg.zeros_like(x)
         # Zeros come from U[:, :k] and the like, which do not depend on what the others are.
         if by_others is not None and read("svd", by_others.detach()).any():
             raise wg.GradientError(

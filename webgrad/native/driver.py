@@ -41,8 +41,9 @@ LONG = 1 << 20  # multiplications from which others may have the interpreter mea
 COMMANDS, BEGIN, END, FIRST, LAST = range(FIRST_FIELD, FIRST_FIELD + 5)
 _WORD = 8  # bytes
 # Where `begin` finds its arguments: how many words there are, the number of the base of each and what is
-# added to it, where the words go; then the bases
-COUNT, NUMBERS, OFFSETS, WORDS, BASES = range(FIRST_FIELD, FIRST_FIELD + 5)
+# added to it, where the words go; which bases are objects, that have the address in question at a place; then
+# the bases
+COUNT, NUMBERS, OFFSETS, WORDS, OBJECTS, OBJECTS_END, PLACE, BASES = range(FIRST_FIELD, FIRST_FIELD + 8)
 CALL_WORDS, COMMAND_WORDS = 6, 4  # of the arguments of a call; of a command: work, fields, units, cost
 
 
@@ -83,10 +84,17 @@ def driver_module() -> str:
 
 
 def _begin_text() -> str:
-    """`begin(frame)`: word i becomes base[number[i]] + offset[i], for all; then the first call is made."""
+    """`begin(frame)`: objects become the addresses they hold, word i base[number[i]] + offset[i]; then the
+    first call is made.
+    """
     f = Function("begin", [("ptr", "fields")], "i64")
     slot, count = f.field("i64", SLOT), f.field("i64", COUNT)
     numbers, offsets, words = (f.field("ptr", each) for each in (NUMBERS, OFFSETS, WORDS))
+    objects, end, place = (f.field("i64", each) for each in (OBJECTS, OBJECTS_END, PLACE))
+    with f.loop(objects, end) as at:
+        slot_of = f.at("%fields", at, "i64")
+        known = f.at(f.load("ptr", "%fields", at, "i64", align=_WORD), place, "i8")
+        f.store("i64", f.load("i64", known, 0, "i64", align=_WORD), slot_of)
     with f.loop(0, count) as at:
         number = f(f"zext i32 {f.load('i32', numbers, at, 'i32', align=4)} to i64")
         base = f.load("i64", "%fields", f.add(number, BASES), "i64", align=_WORD)

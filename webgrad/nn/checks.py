@@ -12,6 +12,8 @@ import webgrad as wg
 
 __all__ = ["check_channels", "check_features", "check_floats", "check_sizes", "check_tensor"]
 
+_shape_of: Any = wg.Tensor.shape.fget  # type: ignore[attr-defined]  # quicker than what derived classes make of it
+
 
 def check_tensor(name: object, x: Any) -> None:
     """Raise where x is not a tensor."""
@@ -31,7 +33,7 @@ def check_floats(name: object, x: Any) -> None:
 def check_features(layer: object, x: Any, features: int) -> None:
     """Raise where the last axis of x is not what a layer takes."""
     check_tensor(layer, x)
-    if x.ndim == 0 or x.shape[-1] != features:
+    if _shape_of(x)[-1:] != (features,):
         raise wg.ShapeError(
             f"{layer} takes x (…, {features}), whose last axis has its features; this x is {x.shape}"
         )

@@ -49,11 +49,16 @@ def _vectors(name: str, *tensors: wg.Tensor) -> list[wg.Tensor]:
     return [each if each.dtype.kind == "c" else wide_floats(name, each)[0] for each in tensors]
 
 
-def reduced(name: str, loss: wg.Tensor, reduction: str, like: wg.Tensor) -> wg.Tensor:
-    """The mean or the sum of a loss, or the loss itself, in the dtype of its input."""
+def check_reduction(name: str, reduction: str) -> None:
+    """Raise where a reduction is none."""
     if reduction not in _REDUCTIONS:
         names = ", ".join(f'"{each}"' for each in _REDUCTIONS)
         raise wg.ArgumentError(f"{name}: reduction must be one of {names}, not {reduction!r}")
+
+
+def reduced(name: str, loss: wg.Tensor, reduction: str, like: wg.Tensor) -> wg.Tensor:
+    """The mean or the sum of a loss, or the loss itself, in the dtype of its input."""
+    check_reduction(name, reduction)
     found = _REDUCTIONS[reduction](loss)
     return found if like.dtype.kind == "c" else found.astype(like.dtype, copy=False)
 
@@ -61,6 +66,7 @@ def reduced(name: str, loss: wg.Tensor, reduction: str, like: wg.Tensor) -> wg.T
 # Distances
 
 
+@wg.pure
 def cosine_similarity(x1: wg.Tensor, x2: wg.Tensor, axis: int = 1, eps: float = 1e-8) -> wg.Tensor:
     """The cosine of the angle between vectors along an axis: x₁·x₂ / (|x₁| |x₂|), no norm less than eps.
 
@@ -90,6 +96,7 @@ def pdist(x: wg.Tensor, p: float = 2.0) -> wg.Tensor:
     return wg.vector_norm(apart, axis=-1, ord=p).astype(x.dtype, copy=False)
 
 
+@wg.pure
 def pairwise_distance(
     x1: wg.Tensor, x2: wg.Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> wg.Tensor:
@@ -106,6 +113,7 @@ def pairwise_distance(
 # Losses of distances
 
 
+@wg.pure
 def cosine_embedding_loss(
     x1: wg.Tensor, x2: wg.Tensor, target: wg.Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> wg.Tensor:
@@ -123,6 +131,7 @@ def cosine_embedding_loss(
     return reduced("cosine_embedding_loss", loss, reduction, x1)
 
 
+@wg.pure
 def hinge_embedding_loss(
     x: wg.Tensor, target: wg.Tensor, margin: float = 1.0, reduction: str = "mean"
 ) -> wg.Tensor:
@@ -138,6 +147,7 @@ def hinge_embedding_loss(
     return reduced("hinge_embedding_loss", loss, reduction, x)
 
 
+@wg.pure
 def margin_ranking_loss(
     x1: wg.Tensor, x2: wg.Tensor, target: wg.Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> wg.Tensor:
@@ -152,6 +162,7 @@ def margin_ranking_loss(
     return reduced("margin_ranking_loss", loss, reduction, x1)
 
 
+@wg.pure
 def triplet_margin_loss(
     anchor: wg.Tensor,
     positive: wg.Tensor,
@@ -214,6 +225,7 @@ def _triplets(
 # Losses of likelihoods
 
 
+@wg.pure
 def poisson_nll_loss(
     x: wg.Tensor,
     target: wg.Tensor,
@@ -236,6 +248,7 @@ def poisson_nll_loss(
     return reduced("poisson_nll_loss", loss, reduction, x)
 
 
+@wg.pure
 def gaussian_nll_loss(
     x: wg.Tensor,
     target: wg.Tensor,

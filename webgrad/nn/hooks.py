@@ -39,6 +39,8 @@ class Hooked:
         self.__dict__.update({table: Hooks() for table in _TABLES}, **{kind: set() for kind in _KINDS})
 
     def _has_hooks(self) -> bool:
+        if not Hooks.are_used:
+            return False
         held = self.__dict__
         return bool(
             held.get("_forward_hooks")

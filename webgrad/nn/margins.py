@@ -10,7 +10,7 @@ from typing import Any
 
 import webgrad as wg
 
-from .distances import reduced, wide_floats
+from .distances import check_reduction, reduced, wide_floats
 
 __all__ = [
     "multi_margin_loss",
@@ -44,6 +44,7 @@ def multi_margin_loss(
     0.25
     """
     op = "multi_margin_loss"
+    check_reduction(op, reduction)
     (wide,) = wide_floats(op, x)
     if not x.ndim:  # one sample of one class
         x, wide = wg.unsqueeze(x, 0), wg.unsqueeze(wide, 0)
@@ -52,6 +53,8 @@ def multi_margin_loss(
     if p not in (1, 2):
         raise wg.ArgumentError(f"{op}: p is 1 or 2, not {p!r}")
     classes = x.shape[-1]
+    if weight is not None and weight.shape != (classes,):
+        raise wg.ShapeError(f"{op}: weight has one number for each of {classes} classes, not {weight.shape}")
     index = target.reshape((*x.shape[:-1], 1))
     missed = wg.clip(margin - wg.take_along_axis(wide, index, -1) + wide, min=0.0) ** p
     if weight is not None:
@@ -71,6 +74,7 @@ def multilabel_margin_loss(x: wg.Tensor, target: wg.Tensor, reduction: str = "me
     0.75
     """
     op = "multilabel_margin_loss"
+    check_reduction(op, reduction)
     (wide,) = wide_floats(op, x)
     if not x.ndim:
         x, wide, target = (each.reshape((1,)) for each in (x, wide, target))

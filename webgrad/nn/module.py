@@ -70,7 +70,8 @@ class Module(Hooked):
         )
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
-        wg.watch(functools.partial(_members_of, ref(self, version.changed)), version)
+        if wg.is_captured():
+            wg.watch(functools.partial(_members_of, ref(self, version.changed)), version)
         if not wg.is_grad_enabled() and _calls.outermost:
             return self._call_apart(inputs, options)
         if not self._has_hooks():
@@ -139,8 +140,9 @@ class Module(Hooked):
     def __getattr__(self, name: str) -> Any:
         members = self.__dict__
         for place in _MEMBERS:
-            if name in members.get(place, ()):
-                return members[place][name]
+            held = members.get(place)
+            if held is not None and name in held:
+                return held[name]
         if "_modules" not in members:
             raise AttributeError(
                 f"{type(self).__name__}.__init__ must call super().__init__() before self.{name} is used"

@@ -23,7 +23,7 @@ from .module import Module
 from .parameter import Parameter
 from .unroll import GRU as GRU_STEP
 from .unroll import LSTM as LSTM_STEP
-from .unroll import PLAIN, State, Step, Weights, unroll, unroll_packed
+from .unroll import PLAIN, State, Step, Weights, one_step, unroll, unroll_packed
 from .utils.rnn import PackedSequence
 
 Unroll = Callable[[Step, Tensor, Weights, State, bool], tuple[Tensor, State]]
@@ -364,9 +364,8 @@ class _Cell(Module):
             if not isinstance(each, Tensor) or each.shape != shape:
                 found = each.shape if isinstance(each, Tensor) else f"a {type(each).__name__}"
                 raise ShapeError(f"{self}: the state is {found}, and must be {shape} for the input {x.shape}")
-        given = wg.linear(x, self.weight_ih, self.bias_ih)
-        hidden = wg.linear(state[0], self.weight_hh, self.bias_hh)
-        return self._step.forward(self._step.gated(given, hidden), tuple(state))
+        inputs, hidden = (self.weight_ih, self.bias_ih), (self.weight_hh, self.bias_hh)
+        return one_step(self._step, x, tuple(state), inputs, hidden)
 
     def extra_repr(self) -> str:
         """The sizes, and whether there is no bias."""

@@ -14,6 +14,7 @@ from .checks import check_tensor
 __all__ = ["bilinear", "embedding", "embedding_bag"]
 
 
+@wg.pure
 def embedding(
     x: wg.Tensor,
     weight: wg.Tensor,

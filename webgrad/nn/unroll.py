@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import webgrad as wg
 from webgrad import Tensor
 
-__all__ = ["GRU", "LSTM", "PLAIN", "State", "Step", "Weights", "unroll", "unroll_packed"]
+__all__ = ["GRU", "LSTM", "PLAIN", "State", "Step", "Weights", "one_step", "unroll", "unroll_packed"]
 
 State = tuple[Tensor, ...]  # (h,), or (h, c)
 Gates = tuple[Tensor, ...]  # (x + h,), or (x, h)
@@ -122,6 +122,16 @@ LSTM = Step(4, 2, True, True, _lstm, _lstm_back)
 GRU = Step(3, 1, False, True, _gru, _gru_back)
 
 
+Layer = tuple[Tensor, Tensor | None]  # a weight and a bias
+
+
+@wg.pure
+def one_step(step: Step, x: Tensor, state: State, inputs: Layer, hidden: Layer) -> State:
+    """The next state."""
+    gates = step.gated(wg.linear(x, *inputs), wg.linear(state[0], *hidden))
+    return step.forward(gates, state)
+
+
 # Sequences
 
 
@@ -133,6 +143,7 @@ class _Moment(NamedTuple):
     after: State  # before the projection
 
 
+@wg.pure
 @wg.custom_gradient
 def unroll(step: Step, given: Tensor, weights: Weights, state: State, backwards: bool) -> Any:
     """The outputs (time, batch, size) and the last state; `backwards` from the last time to the first."""

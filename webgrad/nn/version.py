@@ -33,8 +33,11 @@ version = Version()
 class Hooks(dict[Any, Any]):
     """Hooks by their handles, which put them there and take them away."""
 
+    are_used = False  # whether there ever was one
+
     def __setitem__(self, handle: Any, hook: Any) -> None:
         super().__setitem__(handle, hook)
+        Hooks.are_used = True
         version.changed()
 
     def pop(self, *arguments: Any) -> Any:

@@ -340,7 +340,11 @@ class SequentialLR(_Composed):
     """
 
     def __init__(
-        self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int]
+        self,
+        optimizer: Optimizer,
+        schedulers: Sequence[LRScheduler],
+        milestones: Sequence[int],
+        last_epoch: int = -1,
     ) -> None:
         super().__init__(optimizer, schedulers)
         if len(milestones) != len(schedulers) - 1:
@@ -350,6 +354,7 @@ class SequentialLR(_Composed):
             )
         self._milestones = list(milestones)
         self.begin()
+        self.last_epoch = last_epoch + 1
 
     def begin(self) -> None:
         """Go to the first step of the first."""

@@ -13,8 +13,7 @@ from typing import Any
 
 from ..arrays import Array, np
 from ..graph.node import Node, Signature
-from ..graph.snapshot import Snapshot
-from ..graph.walk import pending
+from ..graph.snapshot import Snapshot, snapshot, walk
 from ..runtime.host_buffers import is_own
 from .functions import functions_for, value_of
 
@@ -110,10 +109,12 @@ class ReferencePlan:
 
 def compute(roots: list[Node]) -> list[Array]:
     """The values of nodes on the cpu."""
-    values: dict[int, Array] = {}
-    for node in pending(roots):
-        if node.storage is not None:
-            values[id(node)] = np.asarray(node.storage, node.sig.dtype.numpy)
-        else:
-            values[id(node)] = value_of(node.sig, [values[id(each)] for each in node.inputs])
-    return [values[id(each)] for each in roots]
+    walked = walk(roots)
+    graph = snapshot(walked, roots)
+    plan = ReferencePlan(graph)
+    arrays: list[Any] = [each.storage for each in walked.nodes]
+    arrays += [None] * (len(graph) - len(arrays))
+    for at, sig in enumerate(graph.sigs):
+        if sig.kind == "leaf":
+            arrays[at] = np.asarray(arrays[at], sig.dtype.numpy)
+    return plan.compute(arrays, [at for at, sig in enumerate(graph.sigs) if sig.kind == "scalar"])

@@ -14,8 +14,9 @@ from typing import Any
 
 from ..arrays import Array, np
 
-__all__ = ["address_of", "address_reader"]
+__all__ = ["UNKNOWN", "address_of", "address_place"]
 
+UNKNOWN = -1
 _WORDS = 8  # of an array object, among which the address is looked for
 _SIZE = ctypes.sizeof(ctypes.c_size_t)
 _word: Callable[[int], Any] = ctypes.c_size_t.from_address
@@ -27,22 +28,18 @@ def _asked(array: Array) -> int:
 
 
 @cache
-def address_reader() -> Callable[[Array], int]:
-    """The quickest function that gives an array's address; it wants an array, and nothing else."""
+def address_place() -> int:
+    """Where in an array object its address is, in bytes; UNKNOWN with another Python, or another NumPy."""
     samples: list[Array] = [np.empty(4, np.float32), np.empty((3, 5), np.uint8)[1:], np.empty(())]
     try:
         known = [_asked(each) for each in samples]
         words = range(0, _WORDS * _SIZE, _SIZE)
-        offset = next(at for at in words if [_word(id(each) + at).value for each in samples] == known)
-    except StopIteration:  # another Python, or another NumPy
-        return _asked
-
-    def read(array: Array) -> int:
-        return _word(id(array) + offset).value  # type: ignore[no-any-return]
-
-    return read
+        return next(at for at in words if [_word(id(each) + at).value for each in samples] == known)
+    except StopIteration:
+        return UNKNOWN
 
 
 def address_of(array: Array) -> int:
-    """The address of an array's first element."""
-    return address_reader()(array)
+    """The address of an array's first element; it wants an array, and nothing else."""
+    place = address_place()
+    return _asked(array) if place == UNKNOWN else _word(id(array) + place).value

@@ -37,7 +37,10 @@ def begin_anywhere(graph: Snapshot, forms: Collection[int]) -> list[Place]:
     places = [
         Place(node, axis)
         for node, sig in enumerate(graph.sigs)
-        if sig.op.form is not None and sig.form in forms and graph.sigs[graph.inputs[node][0]].size
+        if sig.op.form is not None
+        and sig.form in forms
+        and node not in graph.origins  # what is in a composite begins where it does
+        and graph.sigs[graph.inputs[node][0]].size
         for axis, (size, whole) in enumerate(
             zip(sig.shape, graph.sigs[graph.inputs[node][0]].shape, strict=True)
         )

@@ -33,7 +33,8 @@ def sort_by_keys(graph: Snapshot) -> None:
         if rewrite is not None:
             before = len(graph)
             graph.replace(number, rewrite(graph, number))
-            graph.origins.update(dict.fromkeys(range(before, len(graph)), number))
+            origin = graph.origins.get(number, number)
+            graph.origins.update(dict.fromkeys(range(before, len(graph)), origin))
 
 
 def _sort_places(graph: Snapshot, number: int) -> int:

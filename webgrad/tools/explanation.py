@@ -107,7 +107,7 @@ def explain(*tensors: Any) -> Explanation:
     roots = list(dict.fromkeys(each.node for each in tensors))
     check_device("explain", *roots)
     graph = snapshot_of(roots)
-    count = len(graph)
+    count = graph.count
     device = roots[0].sig.device
     text = repr(graph)
     made = _kernels_of(graph, device)

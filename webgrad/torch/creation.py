@@ -202,7 +202,9 @@ def ranged(start: Any, end: Any, step: Any, dtype: Any, device: Any) -> Any:
     if not (whole and any(isinstance(each, float) for each in (first, last, apart))):
         kind = dtype or stepped(start, end, step, device=device)
         return wg.arange(first, last, apart, dtype=kind, device=device)
-    count = math.ceil((last - first) / apart)
+    if wg.as_dtype(dtype) is wg.int64:
+        first, last, apart = int(first), int(last), int(apart)
+    count = max(math.ceil((last - first) / apart), 0)
     return wg.arange(count, dtype=dtype, device=device) * int(apart) + int(first)
 
 

@@ -100,7 +100,9 @@ def places_in(x: Any, size: int, fill_value: int) -> Any:
     """The first indices of what is not zero, and a number for those that are not there."""
     found = places(x, False)[:size]
     rows = size - found.shape[0]
-    return wg.pad(found, ((0, rows), (0, 0)), constant_values=fill_value) if rows and x.ndim else found
+    if not x.ndim:
+        return wg.zeros((size, 0), dtype=found.dtype, device=x.device)
+    return wg.pad(found, ((0, rows), (0, 0)), constant_values=fill_value) if rows else found
 
 
 def corner(src: Any, index: Any) -> Any:

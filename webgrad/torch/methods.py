@@ -87,8 +87,6 @@ get_device(input) = -1 if input.device.name == "cpu" else int(input.device.name.
 data_ptr(input) = id(input.node)
 stride(input, dim=None) = strides(input, dim)
 storage_offset(input) = wg.memory_layout(input).offset
-item(input) = wg.Tensor.item(input)
-tolist(input) = wg.Tensor.tolist(input)
 apply_(input, callable) = written(input, wg.asarray([callable(each) for each in input.reshape(-1).tolist()],
     dtype=input.dtype).reshape(tuple(input.shape)))
 map_(input, other, callable) = written(input, wg.asarray([callable(*each) for each in

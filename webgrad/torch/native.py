@@ -1,4 +1,4 @@
-"""Normalisations and gradients that some programs call by the names of torch's kernels.
+"""Normalisations, samplers and gradients that some programs call by the names of torch's kernels.
 
 In: tensors. Out: a tensor, or a result with what was computed on the way: means, and one by deviations.
 """
@@ -27,9 +27,15 @@ _native_batch_norm_legit(input, weight, bias, *rest) = of_channels(input, weight
 _batch_norm_with_update(input, weight, bias, running_mean, running_var, momentum, eps) = (*of_channels(input,
     weight, bias, running_mean, running_var, True, momentum, eps), wg.zeros((0,), dtype=wg.uint8,
     device=input.device))
+grid_sampler grid_sampler_2d grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners) =
+    wg.nn.functional.grid_sample(input, grid, MODES[interpolation_mode], PADDINGS[padding_mode],
+    align_corners)
 _softmax_backward_data(grad_output, output, dim, input_dtype) = of_softmax(wide(grad_output), wide(output),
     dim).astype(input_dtype)
 """
+
+
+MODES, PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
 
 
 def wide(x: Any) -> Any:

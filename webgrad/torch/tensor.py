@@ -179,6 +179,8 @@ def adopt(value: Any) -> Any:
     kind = value.__class__
     if kind is Array:
         value.__class__ = Tensor
+    elif kind is Tensor:
+        pass  # the most frequent, after those
     elif kind is tuple or kind is list or (issubclass(kind, tuple) and kind is not Size):
         for each in value:
             adopt(each)

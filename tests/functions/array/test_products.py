@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.graph.helpers import nodes_under
 from webgrad import dtypes
 from webgrad.errors import AxisError, DTypeError, ShapeError
 from webgrad.functions.array import products
 from webgrad.functions.array.creation import asarray
-from webgrad.graph.walk import pending
 from webgrad.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -34,7 +34,7 @@ def check(result: Tensor, expected: Any) -> None:
 
 
 def kinds_in(x: Tensor) -> list[str]:
-    return [node.sig.kind for node in pending([x.node])]
+    return [node.sig.kind for node in nodes_under([x.node])]
 
 
 SHAPES = [
@@ -257,7 +257,7 @@ def test_what_einsum_makes() -> None:
 def test_einsum_joins_the_cheap_pair_first() -> None:
     big, vector = on_cpu(numbers(30, 30)), on_cpu(numbers(30))
     result = products.einsum("ij,jk,k->i", big, big, vector)
-    assert max(node.sig.size for node in pending([result.node]) if node.sig.kind == "contract") == 30
+    assert max(node.sig.size for node in nodes_under([result.node]) if node.sig.kind == "contract") == 30
 
 
 @pytest.mark.parametrize(

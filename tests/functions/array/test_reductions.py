@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scripts.reference_page import names_of
+from tests.graph.helpers import nodes_under
 from webgrad import dtypes
 from webgrad.errors import ArgumentError, AxisError, DTypeError, ShapeError
 from webgrad.functions.array import reductions
 from webgrad.functions.array.creation import asarray
-from webgrad.graph.walk import pending
 from webgrad.tensor import Tensor
 
 INF, NAN = np.inf, np.nan
@@ -42,7 +42,7 @@ def numpy_axis(axis: Any) -> Any:
 
 
 def reduces_in(x: Tensor) -> int:
-    return sum(node.sig.kind == "reduce" for node in pending([x.node]))
+    return sum(node.sig.kind == "reduce" for node in nodes_under([x.node]))
 
 
 def check(result: Tensor, expected: Any, tolerance: float = 1e-6) -> None:

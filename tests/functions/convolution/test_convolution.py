@@ -11,9 +11,9 @@ import pytest
 
 import webgrad as wg
 from tests.functions.convolution.windows_reference import convolution, transposed
+from tests.graph.helpers import nodes_under
 from webgrad.errors import ArgumentError, DTypeError, ShapeError
 from webgrad.functions.convolution import products
-from webgrad.graph.walk import pending
 
 Array = np.ndarray[Any, Any]
 Sides = tuple[int, ...]
@@ -176,7 +176,7 @@ def test_a_convolution_with_bias_and_relu_is_one_kernel() -> None:
 
 def test_patches_are_moved_and_not_copied() -> None:
     result = wg.conv2d(wg.asarray(drawn(1, 2, 5, 5)), wg.asarray(drawn(3, 2, 3, 3)), padding=1)
-    assert {node.sig.kind for node in pending([result.node])} <= {"leaf", "scalar", "move", "contract"}
+    assert {node.sig.kind for node in nodes_under([result.node])} <= {"leaf", "scalar", "move", "contract"}
 
 
 # Transposed

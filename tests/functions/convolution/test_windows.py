@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import webgrad as wg
+from tests.graph.helpers import nodes_under
 from webgrad.errors import ArgumentError, ShapeError
 from webgrad.functions.convolution.windows import cropped_or_padded
-from webgrad.graph.walk import pending
 from webgrad.ops import primitives
 
 Array = np.ndarray[Any, Any]
@@ -85,7 +85,7 @@ def test_dtypes_and_no_batch() -> None:
 
 def test_windows_are_only_moved() -> None:
     x = wg.asarray(np.zeros((1, 2, 6, 6), np.float32))
-    assert {node.sig.kind for node in pending([wg.unfold(x, 3).node])} == {"leaf", "move"}
+    assert {node.sig.kind for node in nodes_under([wg.unfold(x, 3).node])} == {"leaf", "move"}
 
 
 def test_negative_widths_crop_each_end_by_its_own() -> None:

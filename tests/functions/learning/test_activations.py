@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from scripts.reference_page import names_of
+from tests.graph.helpers import nodes_under
 from webgrad import dtypes
 from webgrad.errors import ArgumentError, AxisError, DTypeError, ShapeError
 from webgrad.functions.array.creation import asarray
 from webgrad.functions.learning import activations
-from webgrad.graph.walk import pending
 from webgrad.tensor import Tensor
 
 INF, NAN = np.inf, np.nan
@@ -235,7 +235,7 @@ def test_softmax_of_nothing() -> None:
 
 def test_softmax_is_two_reduces() -> None:
     for function in (activations.softmax, activations.log_softmax):
-        nodes = pending([function(on_cpu(np.ones((2, 3), np.float32))).node])
+        nodes = nodes_under([function(on_cpu(np.ones((2, 3), np.float32))).node])
         assert [node.sig.op.name for node in nodes if node.sig.kind == "reduce"] == ["max", "sum"]
         assert len(nodes) <= 9
 

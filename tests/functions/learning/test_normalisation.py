@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.graph.helpers import nodes_under
 from webgrad import dtypes
 from webgrad.errors import ArgumentError, DTypeError, ShapeError
 from webgrad.functions.array.creation import asarray
 from webgrad.functions.learning import normalisation
-from webgrad.graph.walk import pending
 from webgrad.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -67,7 +67,7 @@ def test_layer_norm_over_any_axes() -> None:
 
 
 def test_layer_norm_is_two_reduces() -> None:
-    nodes = pending([normalisation.layer_norm(on_cpu(IMAGES), 5).node])
+    nodes = nodes_under([normalisation.layer_norm(on_cpu(IMAGES), 5).node])
     assert sum(node.sig.kind == "reduce" for node in nodes) == 2
     assert not any(node.sig.kind == "cast" for node in nodes)
 

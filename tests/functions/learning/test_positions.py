@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.graph.helpers import nodes_under
 from webgrad import dtypes
 from webgrad.errors import ArgumentError, DTypeError, ShapeError
 from webgrad.functions.array.creation import asarray
 from webgrad.functions.learning.positions import apply_rotary, rotary_angles, rotary_embedding
-from webgrad.graph.walk import pending
 from webgrad.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -101,7 +101,7 @@ def test_small_floats_are_turned_wide(dtype: dtypes.DType) -> None:
 
 def test_it_is_movement_and_arithmetic_only() -> None:
     for interleaved in (False, True):
-        nodes = pending([rotary_embedding(on_cpu(numbers(4, 8)), interleaved=interleaved).node])
+        nodes = nodes_under([rotary_embedding(on_cpu(numbers(4, 8)), interleaved=interleaved).node])
         assert {node.sig.kind for node in nodes} <= {"leaf", "scalar", "iota", "cast", "map", "move"}
 
 

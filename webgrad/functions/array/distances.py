@@ -11,12 +11,14 @@ from typing import Any
 from ...errors import ArgumentError, ShapeError
 from ...gradients.own import own_gradient
 from ...tensor import Tensor
+from ..pure import pure
 from .elementwise import abs, as_floats, sign, where
 from .reductions import sum as total
 from .reductions import vector_norm
 from .reshaping import expand_dims
 
 
+@pure
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
     """The p-norms of differences of vectors, each of x1 (…, n, d) with each of x2 (…, m, d): (…, n, m).
 

@@ -17,6 +17,7 @@ from ...ops.shapes import check_kind, normalise_axis
 from ...tensor import Tensor
 from ..complex.parts import conj
 from ..learning.autocast import in_half
+from ..pure import pure
 from .creation import as_tensor
 from .einsum import contracted, parse
 from .reductions import converted, fold, widened
@@ -39,6 +40,7 @@ def _inner(a: Tensor, b: Tensor) -> Tensor:
     return converted(result, promote(a.dtype, b.dtype))
 
 
+@pure
 @in_half
 def matmul(a: Tensor, b: Tensor) -> Tensor:
     """The matrix product, of stacks of matrices too; a vector is a row on the left and a column on the right.
@@ -64,6 +66,7 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
     return Tensor(primitives.reshape(result, a.shape[:-1]) if b.ndim == 1 else result)
 
 
+@pure
 def vecdot(a: Tensor, b: Tensor, axis: int = -1) -> Tensor:
     """The inner products of vectors along an axis, the first conjugated; the other axes broadcast.
 
@@ -97,6 +100,7 @@ def dot(a: Tensor, b: Tensor) -> Tensor:
     return tensordot(a, b, ((-1,), (-2,)))
 
 
+@pure
 def outer(a: Tensor, b: Tensor) -> Tensor:
     """The products of every element of one tensor with every element of another, both flattened.
 
@@ -107,6 +111,7 @@ def outer(a: Tensor, b: Tensor) -> Tensor:
     return Tensor(primitives.reshape(a.node, (a.size, 1))) * Tensor(primitives.reshape(b.node, (b.size,)))
 
 
+@pure
 @in_half
 def tensordot(a: Tensor, b: Tensor, axes: int | Sequence[int | Sequence[int]] = 2) -> Tensor:
     """The sum of products over axes of both: the last n of `a` and the first n of `b`, or pairs of axes.
@@ -150,6 +155,7 @@ def _summed_axes(a: Tensor, b: Tensor, axes: Any) -> tuple[list[int], list[int]]
     return first, second
 
 
+@pure
 @in_half
 def einsum(subscripts: Any, *operands: Any) -> Tensor:
     """Einstein's sums of products, as NumPy writes them: "bij,bjk->bik"; "..." and diagonals too.
@@ -163,6 +169,7 @@ def einsum(subscripts: Any, *operands: Any) -> Tensor:
     return contracted("einsum", [Tensor(each) for each in nodes], labels, output)
 
 
+@pure
 @in_half
 def linear(x: Tensor, weight: Tensor | QuantisedTensor, bias: Tensor | None = None) -> Tensor:
     """x @ weight.T + bias, with a weight of (outputs, inputs) as in PyTorch, or a quantised one.

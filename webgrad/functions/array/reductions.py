@@ -21,6 +21,7 @@ from ...ops import primitives
 from ...ops.shapes import check_kind, normalise_axes, normalise_axis
 from ...ops.table import TABLE
 from ...tensor import Tensor
+from ..pure import pure
 from .creation import as_number, as_tensor, zeros_like
 from .elementwise import abs as absolute
 from .elementwise import exp, isfinite, isnan, log, not_equal, sqrt, where
@@ -107,6 +108,7 @@ def _accumulated(op: str, x: Any, axis: Axis, dtype: Any, keepdims: bool) -> Ten
     return fold(op, converted(x, wanted), normalise_axes(op, axis, x.ndim), keepdims)
 
 
+@pure
 def sum(x: Tensor, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The sum over axes; of bools and small integers in 32 bits.
 
@@ -116,6 +118,7 @@ def sum(x: Tensor, axis: Axis = None, *, dtype: Any = None, keepdims: bool = Fal
     return _accumulated("sum", x, axis, dtype, keepdims)
 
 
+@pure
 def prod(x: Tensor, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The product over axes; of bools and small integers in 32 bits.
 
@@ -134,6 +137,7 @@ def _extreme(op: str, x: Any, axis: Axis, keepdims: bool) -> Tensor:
     return fold(op, x, axes, keepdims)
 
 
+@pure
 def max(x: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """The largest element over axes; NaN where there is one.
 
@@ -143,6 +147,7 @@ def max(x: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     return _extreme("max", x, axis, keepdims)
 
 
+@pure
 def min(x: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """The smallest element over axes; NaN where there is one.
 
@@ -156,6 +161,7 @@ def _truth(x: Tensor) -> Tensor:
     return x if x.dtype is dtypes.bool else not_equal(x, 0)
 
 
+@pure
 def any(x: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """Whether an element over axes is true, or not zero.
 
@@ -166,6 +172,7 @@ def any(x: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     return fold("max", _truth(x), normalise_axes("any", axis, x.ndim), keepdims)
 
 
+@pure
 def all(x: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """Whether every element over axes is true, or not zero.
 
@@ -176,6 +183,7 @@ def all(x: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     return fold("min", _truth(x), normalise_axes("all", axis, x.ndim), keepdims)
 
 
+@pure
 def count_nonzero(x: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """How many elements over axes are not zero, as int32.
 
@@ -209,6 +217,7 @@ def _arg_extreme(op: str, x: Any, axis: int | None, keepdims: bool) -> Tensor:
     return fold("min", where(hit, along, length), (axis,), keepdims)
 
 
+@pure
 def argmax(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """The index of the first largest element along an axis, or of all elements, as int32; NaN is largest.
 
@@ -218,6 +227,7 @@ def argmax(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Ten
     return _arg_extreme("max", x, axis, keepdims)
 
 
+@pure
 def argmin(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """The index of the first smallest element along an axis, or of all elements, as int32; NaN is smallest.
 
@@ -237,6 +247,7 @@ def _as_floats(op: str, x: Any, kinds: str = "f") -> tuple[Tensor, DType]:
     return (widened(x), x.dtype) if x.dtype.kind in kinds else (converted(x, dtypes.float32), dtypes.float32)
 
 
+@pure
 def mean(x: Tensor, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The mean over axes; of integers as float32, of no elements NaN.
 
@@ -257,6 +268,7 @@ def variance(x: Tensor, axes: tuple[int, ...], correction: float, keepdims: bool
     return _mean_of_total(fold("sum", centred * centred, axes, keepdims), _count(x, axes) - correction)
 
 
+@pure
 def var(x: Tensor, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The variance over axes; `correction=1` divides by one less than the count, as statistics of samples do.
 
@@ -286,6 +298,7 @@ def _wide_variance(op: str, x: Any, axis: Axis, correction: Any, keepdims: bool)
     return variance(wide, axes, less, keepdims), result
 
 
+@pure
 def std(x: Tensor, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The standard deviation over axes: the square root of `var`.
 
@@ -299,6 +312,7 @@ def std(x: Tensor, axis: Axis = None, *, correction: float = 0.0, keepdims: bool
 # Norms, and sums of exponentials
 
 
+@pure
 def vector_norm(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Tensor:
     """The norm of vectors along axes: (Σ|x|^ord)^(1/ord); inf: the largest, 0: how many are not 0.
 
@@ -308,6 +322,7 @@ def vector_norm(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False, ord:
     return _norm("vector_norm", x, axis, keepdims, ord)
 
 
+@pure
 def norm(x: Tensor, p: float | str = "fro", axis: Axis = None, keepdims: bool = False) -> Tensor:
     """PyTorch's norm: `vector_norm` of order p over axes, or of all elements; "fro" is order 2.
 
@@ -371,6 +386,7 @@ def shift_of(x: Tensor, axes: tuple[int, ...]) -> Tensor:
         return fold("max", x, axes, keepdims=True)
 
 
+@pure
 def logsumexp(x: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """log(Σ exp(x)) over axes, without overflow; of no elements -inf.
 

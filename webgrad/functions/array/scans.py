@@ -20,6 +20,7 @@ from ...ops.primitives import elementwise
 from ...ops.shapes import check_kind, normalise_axis
 from ...ops.table import TABLE
 from ...tensor import Tensor
+from ..pure import pure
 from .creation import as_tensor
 from .elementwise import logaddexp
 from .manipulation import concat
@@ -27,6 +28,7 @@ from .reductions import ACCUMULATORS, compute_dtype
 from .reshaping import axis_slice, of_one, part
 
 
+@pure
 def cumulative_sum(
     x: Tensor, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
@@ -41,6 +43,7 @@ def cumulative_sum(
     return _total("cumulative_sum", x, axis, dtype, include_initial)
 
 
+@pure
 def cumulative_prod(
     x: Tensor, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
@@ -52,6 +55,7 @@ def cumulative_prod(
     return _total("cumulative_prod", x, axis, dtype, include_initial)
 
 
+@pure
 def cumsum(x: Tensor, axis: int | None = None, dtype: Any = None) -> Tensor:
     """`cumulative_sum`, by NumPy's and PyTorch's name.
 
@@ -61,6 +65,7 @@ def cumsum(x: Tensor, axis: int | None = None, dtype: Any = None) -> Tensor:
     return _total("cumsum", x, axis, dtype, False)
 
 
+@pure
 def cumprod(x: Tensor, axis: int | None = None, dtype: Any = None) -> Tensor:
     """`cumulative_prod`, by NumPy's and PyTorch's name.
 
@@ -70,6 +75,7 @@ def cumprod(x: Tensor, axis: int | None = None, dtype: Any = None) -> Tensor:
     return _total("cumprod", x, axis, dtype, False)
 
 
+@pure
 def cumulative_max(x: Tensor, axis: int | None = None) -> Tensor:
     """The largest element so far along an axis; from a NaN on everything is NaN.
 
@@ -88,6 +94,7 @@ def cummax(x: Tensor, axis: int | None = None) -> Tensor:
     return _extreme("cummax", x, axis)
 
 
+@pure
 def cumulative_min(x: Tensor, axis: int | None = None) -> Tensor:
     """The smallest element so far along an axis; from a NaN on everything is NaN.
 

@@ -23,6 +23,7 @@ from ...tensor import Tensor
 from ..array.creation import as_tensor, asarray
 from ..array.elementwise import where
 from ..array.reductions import converted, floating, fold
+from ..pure import pure
 from .pooling import first_largest
 from .windows import Sizes, batched, per_axis, unbatched
 
@@ -134,6 +135,7 @@ def _to_uneven(g: Tensor, places: Tensor, shape: Sizes) -> Tensor:
 # The public functions
 
 
+@pure
 def adaptive_avg_pool1d(x: Tensor, output_size: Any) -> Tensor:
     """The means of windows over x (N, C, L), so many that the result has the size asked for.
 
@@ -143,6 +145,7 @@ def adaptive_avg_pool1d(x: Tensor, output_size: Any) -> Tensor:
     return _adaptive_avg_pool("adaptive_avg_pool1d", 1, x, output_size)
 
 
+@pure
 def adaptive_avg_pool2d(x: Tensor, output_size: Any) -> Tensor:
     """The means of windows over x (N, C, H, W), so many that the result has the size asked for.
 
@@ -152,6 +155,7 @@ def adaptive_avg_pool2d(x: Tensor, output_size: Any) -> Tensor:
     return _adaptive_avg_pool("adaptive_avg_pool2d", 2, x, output_size)
 
 
+@pure
 def adaptive_avg_pool3d(x: Tensor, output_size: Any) -> Tensor:
     """The means of windows over x (N, C, D, H, W), so many that the result has the size asked for.
 
@@ -161,6 +165,7 @@ def adaptive_avg_pool3d(x: Tensor, output_size: Any) -> Tensor:
     return _adaptive_avg_pool("adaptive_avg_pool3d", 3, x, output_size)
 
 
+@pure
 def adaptive_max_pool1d(x: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The largest elements of windows over x (N, C, L), so many that the result has the size asked for.
 
@@ -170,6 +175,7 @@ def adaptive_max_pool1d(x: Tensor, output_size: Any, return_indices: bool = Fals
     return _adaptive_max_pool("adaptive_max_pool1d", 1, x, output_size, return_indices)
 
 
+@pure
 def adaptive_max_pool2d(x: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The largest elements of windows over x (N, C, H, W), so many that the result has the size asked for.
 
@@ -179,6 +185,7 @@ def adaptive_max_pool2d(x: Tensor, output_size: Any, return_indices: bool = Fals
     return _adaptive_max_pool("adaptive_max_pool2d", 2, x, output_size, return_indices)
 
 
+@pure
 def adaptive_max_pool3d(x: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The largest elements of windows over x (N, C, D, H, W), so many that the result has the size asked for.
 

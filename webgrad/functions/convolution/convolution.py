@@ -22,6 +22,7 @@ from ..array.reshaping import whole
 from ..complex.parts import complex as complex_of
 from ..complex.parts import imag, real
 from ..learning.autocast import in_half
+from ..pure import pure
 from .windows import PerAxis, Sizes, Widths, batched, check_inside, per_axis, spans, unbatched
 
 Padding = PerAxis | str
@@ -199,6 +200,7 @@ def _parts(x: Any) -> tuple[Any, Any]:
 # The public functions
 
 
+@pure
 @of_parts
 @in_half
 def conv1d(
@@ -218,6 +220,7 @@ def conv1d(
     return _convolution(_called("conv1d", 1, x, weight, bias, stride, dilation, groups), padding)
 
 
+@pure
 @of_parts
 @in_half
 def conv2d(
@@ -237,6 +240,7 @@ def conv2d(
     return _convolution(_called("conv2d", 2, x, weight, bias, stride, dilation, groups), padding)
 
 
+@pure
 @of_parts
 @in_half
 def conv3d(
@@ -256,6 +260,7 @@ def conv3d(
     return _convolution(_called("conv3d", 3, x, weight, bias, stride, dilation, groups), padding)
 
 
+@pure
 @of_parts
 @in_half
 def conv_transpose1d(
@@ -277,6 +282,7 @@ def conv_transpose1d(
     return _transposed(call, padding, output_padding)
 
 
+@pure
 @of_parts
 @in_half
 def conv_transpose2d(
@@ -298,6 +304,7 @@ def conv_transpose2d(
     return _transposed(call, padding, output_padding)
 
 
+@pure
 @of_parts
 @in_half
 def conv_transpose3d(

@@ -24,6 +24,7 @@ from ..array.creation import as_tensor
 from ..array.elementwise import isnan, maximum, minimum, where
 from ..array.reductions import converted, floating, fold
 from ..array.reshaping import whole
+from ..pure import pure
 from .windows import PerAxis, batched, check_inside, per_axis, spans, unbatched
 
 MANY = 12  # elements of a window from which its axes are folded one after another
@@ -151,6 +152,7 @@ def _elements(x: Tensor, frame: Frame, include_padding: bool) -> Any:
 # The public functions
 
 
+@pure
 def max_pool1d(
     x: Tensor,
     kernel_size: PerAxis,
@@ -169,6 +171,7 @@ def max_pool1d(
     return _max_pool(call, return_indices)
 
 
+@pure
 def max_pool2d(
     x: Tensor,
     kernel_size: PerAxis,
@@ -187,6 +190,7 @@ def max_pool2d(
     return _max_pool(call, return_indices)
 
 
+@pure
 def max_pool3d(
     x: Tensor,
     kernel_size: PerAxis,
@@ -205,6 +209,7 @@ def max_pool3d(
     return _max_pool(call, return_indices)
 
 
+@pure
 def avg_pool1d(
     x: Tensor,
     kernel_size: PerAxis,
@@ -222,6 +227,7 @@ def avg_pool1d(
     return _avg_pool(call, count_include_pad)
 
 
+@pure
 def avg_pool2d(
     x: Tensor,
     kernel_size: PerAxis,
@@ -240,6 +246,7 @@ def avg_pool2d(
     return _avg_pool(call, count_include_pad, divisor_override)
 
 
+@pure
 def avg_pool3d(
     x: Tensor,
     kernel_size: PerAxis,

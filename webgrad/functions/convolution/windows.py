@@ -24,6 +24,7 @@ from ..array.elementwise import where
 from ..array.reductions import converted, widened
 from ..array.reductions import fold as folded
 from ..array.reshaping import wholes
+from ..pure import pure
 
 Sizes = tuple[int, ...]
 Widths = tuple[tuple[int, int], ...]
@@ -100,6 +101,7 @@ def cropped_or_padded(x: Node, widths: Widths, value: Any = 0) -> Node:
     return primitives.pad(x, (*[(0, 0)] * rank, *around), value)
 
 
+@pure
 def unfold(
     x: Tensor,
     kernel_size: PerAxis,
@@ -135,6 +137,7 @@ def _window_arguments(
     )
 
 
+@pure
 def fold(
     x: Tensor,
     output_size: PerAxis,

@@ -21,6 +21,7 @@ from ..array.elementwise import abs as absolute
 from ..array.elementwise import exp, expm1, log, log1p, minimum, sigmoid, sign, tanh, where
 from ..array.reductions import converted, floating, fold, shift_of
 from ..array.reshaping import part
+from ..pure import pure
 
 # "Self-Normalizing Neural Networks", Klambauer et al. 2017: the fixed point with mean 0 and variance 1
 _SELU_ALPHA = 1.6732632423543772
@@ -47,6 +48,7 @@ def within(x: Tensor, low: float | None, high: float | None) -> Tensor:
     return Tensor(node)
 
 
+@pure
 def relu(x: Tensor) -> Tensor:
     """max(x, 0); NaN stays. Integers too.
 
@@ -56,6 +58,7 @@ def relu(x: Tensor) -> Tensor:
     return within(as_tensor("relu", x), 0, None)
 
 
+@pure
 def relu6(x: Tensor) -> Tensor:
     """x clamped between 0 and 6.
 
@@ -65,6 +68,7 @@ def relu6(x: Tensor) -> Tensor:
     return within(as_tensor("relu6", x), 0, 6)
 
 
+@pure
 def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
     """x where it is positive, else x * negative_slope.
 
@@ -74,6 +78,7 @@ def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
     return _applied("leaky_relu", x, lambda x: where(x > 0, x, x * negative_slope))
 
 
+@pure
 def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """x where it is positive, else alpha * (exp(x) - 1).
 
@@ -83,6 +88,7 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     return _applied("elu", x, lambda x: where(x > 0, x, expm1(_up_to(x, 0.0)) * alpha))
 
 
+@pure
 def selu(x: Tensor) -> Tensor:
     """`elu`, scaled so that means and variances settle at 0 and 1 from layer to layer.
 
@@ -93,6 +99,7 @@ def selu(x: Tensor) -> Tensor:
     return _applied("selu", x, lambda x: where(x > 0, x * _SELU_SCALE, expm1(_up_to(x, 0.0)) * slope))
 
 
+@pure
 def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """x where it is positive, else alpha * (exp(x / alpha) - 1).
 
@@ -104,6 +111,7 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
     return _applied("celu", x, lambda x: where(x > 0, x, expm1(_up_to(x, 0.0) / alpha) * alpha))
 
 
+@pure
 def prelu(x: Tensor, weight: Tensor) -> Tensor:
     """x where it is positive, else x * weight: one number, or one for each channel (axis 1).
 
@@ -122,6 +130,7 @@ def prelu(x: Tensor, weight: Tensor) -> Tensor:
     return _applied("prelu", x, lambda x: where(x > 0, x, x * slope))
 
 
+@pure
 def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     """x * Φ(x), Φ being the normal distribution; with "tanh" the usual approximation of it.
 
@@ -134,6 +143,7 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     return Tensor(primitives.elementwise(TABLE[rows[approximate]], as_tensor("gelu", x).node))
 
 
+@pure
 def silu(x: Tensor) -> Tensor:
     """x * sigmoid(x).
 
@@ -146,6 +156,7 @@ def silu(x: Tensor) -> Tensor:
 swish = silu
 
 
+@pure
 def mish(x: Tensor) -> Tensor:
     """x * tanh(log(1 + exp(x))).
 
@@ -155,6 +166,7 @@ def mish(x: Tensor) -> Tensor:
     return _applied("mish", x, lambda x: x * tanh(where(x > 20, x, log1p(exp(_up_to(x, 20.0))))))
 
 
+@pure
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + exp(beta * x)) / beta; x itself where beta * x is above the threshold.
 
@@ -170,6 +182,7 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     return _applied("softplus", x, curve)
 
 
+@pure
 def logsigmoid(x: Tensor) -> Tensor:
     """log(sigmoid(x)), without overflow.
 
@@ -187,6 +200,7 @@ def log_of_sigmoid(x: Tensor) -> Tensor:
     )
 
 
+@pure
 def softsign(x: Tensor) -> Tensor:
     """x / (1 + |x|).
 
@@ -196,6 +210,7 @@ def softsign(x: Tensor) -> Tensor:
     return _applied("softsign", x, lambda x: x / (absolute(x) + 1.0), "fc")
 
 
+@pure
 def tanhshrink(x: Tensor) -> Tensor:
     """x - tanh(x).
 
@@ -205,6 +220,7 @@ def tanhshrink(x: Tensor) -> Tensor:
     return _applied("tanhshrink", x, lambda x: x - tanh(x), "fc")
 
 
+@pure
 def softshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by lambd, and no further than 0.
 
@@ -216,6 +232,7 @@ def softshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
     return _applied("softshrink", x, lambda x: where(absolute(x) <= lambd, 0.0, x - sign(x) * lambd))
 
 
+@pure
 def hardshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
     """x where it is further than lambd from 0, else 0.
 
@@ -225,6 +242,7 @@ def hardshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
     return _applied("hardshrink", x, lambda x: where(absolute(x) <= lambd, 0.0, x))
 
 
+@pure
 def threshold(x: Tensor, threshold: float, value: float) -> Tensor:
     """x where it is above a threshold, else a value.
 
@@ -235,6 +253,7 @@ def threshold(x: Tensor, threshold: float, value: float) -> Tensor:
     return where(x <= threshold, value, x)
 
 
+@pure
 def hardsigmoid(x: Tensor) -> Tensor:
     """(x + 3) / 6, clamped between 0 and 1.
 
@@ -244,6 +263,7 @@ def hardsigmoid(x: Tensor) -> Tensor:
     return _applied("hardsigmoid", x, lambda x: within(x + 3.0, 0.0, 6.0) / 6.0)
 
 
+@pure
 def hardswish(x: Tensor) -> Tensor:
     """x * hardsigmoid(x).
 
@@ -253,6 +273,7 @@ def hardswish(x: Tensor) -> Tensor:
     return _applied("hardswish", x, lambda x: x * within(x + 3.0, 0.0, 6.0) / 6.0)
 
 
+@pure
 def hardtanh(x: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """x clamped between two values; integers stay integers.
 
@@ -280,6 +301,7 @@ def _integer_bound(value: float, dtype: DType) -> int:
     return int(inside)
 
 
+@pure
 def glu(x: Tensor, axis: int = -1) -> Tensor:
     """The first half of an axis times the sigmoid of its second half.
 
@@ -304,6 +326,7 @@ def _shifted(op: str, x: Any, axis: int | Sequence[int]) -> tuple[Tensor, tuple[
     return wide - shift_of(wide, axes), axes
 
 
+@pure
 def softmax(x: Tensor, axis: int | Sequence[int] = -1) -> Tensor:
     """exp(x) divided by its sum over an axis.
 
@@ -316,6 +339,7 @@ def softmax(x: Tensor, axis: int | Sequence[int] = -1) -> Tensor:
     return converted(powers / fold("sum", powers, axes, keepdims=True), x.dtype)
 
 
+@pure
 def log_softmax(x: Tensor, axis: int | Sequence[int] = -1) -> Tensor:
     """The logarithm of softmax, where softmax itself would be too small.
 
@@ -327,6 +351,7 @@ def log_softmax(x: Tensor, axis: int | Sequence[int] = -1) -> Tensor:
     return converted(shifted - log(fold("sum", exp(shifted), axes, keepdims=True)), x.dtype)
 
 
+@pure
 def softmin(x: Tensor, axis: int | Sequence[int] = -1) -> Tensor:
     """softmax of -x: the smallest has the largest share.
 

@@ -23,6 +23,7 @@ from ..array.creation import as_number, as_tensor, zeros
 from ..array.elementwise import where
 from ..array.reductions import converted
 from ..array.reshaping import whole
+from ..pure import pure
 from ..random import bernoulli
 from .autocast import in_half
 
@@ -31,7 +32,6 @@ MOST_COLUMNS = 256  # of a head in one kernel
 Shape = tuple[int, ...]
 
 
-@in_half
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -67,6 +67,28 @@ def scaled_dot_product_attention(
     >>> wg.scaled_dot_product_attention(q, k, v, is_causal=True, length=3).tolist()
     [[1.5], [3.0]]
     """
+    if isinstance(length, int):
+        key = as_tensor(OP, key)
+        length = Tensor(_checked_length(length, key.shape[-2] if key.ndim > 1 else length, key))
+    options = (attn_mask, dropout_p, is_causal, scale, enable_gqa, window, length)
+    return _attention(query, key, value, *options)
+
+
+@pure
+@in_half
+def _attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+    window: int | None,
+    length: Tensor | None,
+) -> Tensor:
+    """The same, the number of keys as a tensor: it is a number of each run."""
     if not 0.0 <= dropout_p <= 1.0:
         raise ArgumentError(
             f"{OP}: dropout_p is the probability of a weight to be dropped, not {dropout_p!r}"

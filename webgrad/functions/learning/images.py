@@ -23,6 +23,7 @@ from ..array.creation import as_tensor, asarray
 from ..array.reductions import converted, floating, fold
 from ..array.reshaping import whole
 from ..convolution.adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from ..pure import pure
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +176,7 @@ def _taps(mode: str, axis: _Axis, antialias: bool) -> tuple[Any, Any]:
     return host_array("interpolate", index if found is not None else index[0], dtypes.int32), found
 
 
+@pure
 def interpolate(
     x: Tensor,
     size: int | Sequence[int] | None = None,

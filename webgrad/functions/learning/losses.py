@@ -21,6 +21,7 @@ from ..array.creation import as_tensor
 from ..array.elementwise import abs as absolute
 from ..array.elementwise import clip, exp, log, log1p, where
 from ..array.reductions import average, converted, floating, fold, shift_of
+from ..pure import pure
 from .activations import log_of_sigmoid
 
 _REDUCTIONS: dict[str, Callable[[Tensor, tuple[int, ...]], Tensor]] = {
@@ -44,6 +45,7 @@ def _reduced(loss: Tensor, reduction: str, dtype: DType) -> Tensor:
 # Classes
 
 
+@pure
 def cross_entropy(
     logits: Tensor,
     target: Tensor,
@@ -83,6 +85,7 @@ def cross_entropy(
     return labels.reduced(loss, reduction, logits.dtype)
 
 
+@pure
 def nll_loss(
     log_probabilities: Tensor,
     target: Tensor,
@@ -239,6 +242,7 @@ def _compared(
     return wide, same, prediction.dtype
 
 
+@pure
 def mse_loss(prediction: Tensor, target: Any, *, reduction: str = "mean") -> Tensor:
     """The squared difference.
 
@@ -250,6 +254,7 @@ def mse_loss(prediction: Tensor, target: Any, *, reduction: str = "mean") -> Ten
     return _reduced(difference * difference, reduction, dtype)
 
 
+@pure
 def l1_loss(prediction: Tensor, target: Any, *, reduction: str = "mean") -> Tensor:
     """The absolute difference.
 
@@ -261,6 +266,7 @@ def l1_loss(prediction: Tensor, target: Any, *, reduction: str = "mean") -> Tens
     return _reduced(apart, reduction, apart.dtype if dtype.kind == "c" else dtype)
 
 
+@pure
 def huber_loss(prediction: Tensor, target: Any, *, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """Half the squared difference up to `delta`, from there on a line of slope delta.
 
@@ -279,6 +285,7 @@ def _parabola_then_line(x: Tensor, bound: float) -> Tensor:
     return inside * (x - inside * 0.5)
 
 
+@pure
 def smooth_l1_loss(prediction: Tensor, target: Any, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """The absolute difference, with a parabola below `beta`; with a beta of 0 `l1_loss`.
 
@@ -295,6 +302,7 @@ def smooth_l1_loss(prediction: Tensor, target: Any, *, reduction: str = "mean", 
 # Probabilities
 
 
+@pure
 def binary_cross_entropy_with_logits(
     logits: Tensor,
     target: Any,
@@ -316,6 +324,7 @@ def binary_cross_entropy_with_logits(
     return _reduced(_weighted(op, (1.0 - t) * x + missed, weight), reduction, dtype)
 
 
+@pure
 def binary_cross_entropy(
     probabilities: Tensor, target: Any, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
@@ -349,6 +358,7 @@ def _weighted(op: str, loss: Tensor, weight: Any) -> Tensor:
     return loss if weight is None else loss * _broadcastable(op, "weight", weight, loss)
 
 
+@pure
 def kl_div(
     log_probabilities: Tensor, target: Any, *, reduction: str = "mean", log_target: bool = False
 ) -> Tensor:

@@ -21,6 +21,7 @@ from ..array.elementwise import abs as absolute
 from ..array.elementwise import clip, rsqrt
 from ..array.reductions import average, converted, floating, power_norm
 from ..array.reshaping import wholes
+from ..pure import pure
 
 Shape = tuple[int, ...]
 
@@ -52,6 +53,7 @@ def _standardised(x: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:
     return centred * rsqrt(average(centred * centred, axes, keepdims=True) + eps)
 
 
+@pure
 def layer_norm(
     x: Tensor,
     normalized_shape: int | Sequence[int] | None = None,
@@ -85,6 +87,7 @@ def _weight_shapes(shape: Shape, axes: tuple[int, ...]) -> tuple[Shape, Shape]:
     return tuple(shape[axis] for axis in axes), broadcastable[min(axes, default=0) :]
 
 
+@pure
 def rms_norm(
     x: Tensor,
     normalized_shape: int | Sequence[int] | None = None,
@@ -117,6 +120,7 @@ def _channels(op: str, x: Tensor, least: int) -> Shape:
     return (x.shape[1], *[1] * (x.ndim - 2))
 
 
+@pure
 def group_norm(
     x: Tensor,
     num_groups: int,
@@ -144,6 +148,7 @@ def group_norm(
     return converted(_scaled("group_norm", result, weight, bias, (channels,), shape), x.dtype)
 
 
+@pure
 def batch_norm(
     x: Tensor,
     running_mean: Tensor | None,
@@ -175,6 +180,7 @@ def batch_norm(
     return converted(_scaled("batch_norm", result, weight, bias, sizes, shape), x.dtype)
 
 
+@pure
 def batch_norm_training(
     x: Tensor,
     running_mean: Tensor | None,
@@ -224,6 +230,7 @@ def _moved(op: str, name: str, running: Any, batch: Tensor, momentum: float) -> 
     return converted(new, running.dtype)
 
 
+@pure
 def instance_norm(
     x: Tensor,
     running_mean: Tensor | None = None,
@@ -252,6 +259,7 @@ def instance_norm(
     return converted(_scaled("instance_norm", result, weight, bias, (x.shape[1],), shape), x.dtype)
 
 
+@pure
 def normalize(x: Tensor, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Tensor:
     """x divided by its p-norm along an axis, or by eps where that is larger.
 

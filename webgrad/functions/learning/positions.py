@@ -22,6 +22,7 @@ from ..array.elementwise import sin as sine
 from ..array.manipulation import concat
 from ..array.reductions import converted, floating, widened
 from ..array.reshaping import expand_dims, part, whole
+from ..pure import pure
 
 
 def rotary_embedding(
@@ -62,6 +63,7 @@ def rotary_embedding(
     return apply_rotary(x, cosine(angles), sine(angles), interleaved)
 
 
+@pure
 def rotary_angles(positions: Tensor, dims: int, base: float = 10000.0) -> Tensor:
     """position · base^(-2i/dims), i along a new last axis of dims / 2, as float32.
 
@@ -79,6 +81,7 @@ def rotary_angles(positions: Tensor, dims: int, base: float = 10000.0) -> Tensor
     return expand_dims(converted(positions, dtypes.float32), -1) * frequencies
 
 
+@pure
 def apply_rotary(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False) -> Tensor:
     """Pairs of features (a, b) as (a·cos - b·sin, b·cos + a·sin).
 

@@ -70,8 +70,8 @@ ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, $plain, zer
     F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
 linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, $plain,
     ignore_index=None, label_smoothing=0.0, options=None) = F.cross_entropy(scores(input, linear_weight,
-    linear_bias), target, weight, reduction=reduction, ignore_index=-100 if ignore_index is None else
-    ignore_index, label_smoothing=label_smoothing)
+    linear_bias, target, ignore_index), target, weight, reduction=reduction, ignore_index=-100 if
+    ignore_index is None else ignore_index, label_smoothing=label_smoothing)
 cosine_similarity(x1, x2, dim=1, eps=1e-08) = F.cosine_similarity(*together(x1, x2), dim, eps)
 pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False) = F.pairwise_distance(*together(x1, x2), p, eps,
     keepdim)
@@ -79,8 +79,12 @@ pdist(input, p=2.0) = F.pdist(input, p)
 """
 
 
-def scores(x: Any, weight: Any, bias: Any) -> Any:
+def scores(x: Any, weight: Any, bias: Any, target: Any, ignore_index: int | None) -> Any:
     """Features (…, in) times a weight (classes, …, in): the classes come behind the samples."""
+    if x.ndim == 1 and weight.ndim > 2:
+        raise RuntimeError("expected a batch of inputs where linear_weight has more than two dimensions")
+    if ignore_index is not None and target.dtype.kind == "f":
+        raise RuntimeError("ignore_index is not supported for floating point target")
     found = wg.tensordot(x, weight, ((-1,), (weight.ndim - 1,)))
     return found if bias is None else found + bias
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import webgrad as wg
 
+from ..defaults import float_dtype
 from ..devices import device as Device
 from ..devices import place
 from ..tensor import Array, adopt
@@ -29,6 +30,7 @@ INPUTS = (
     *("input", "log_probs", "input1", "anchor", "input2", "positive", "negative", "target", "targets"),
     *("var", "input_lengths", "target_lengths", "offsets"),
 )
+_called = Stateful.__call__
 _COUNTERPARTS: dict[type, type] = {}  # webgrad's class → torch's
 
 
@@ -36,7 +38,7 @@ class Module(Stateful):
     """What every layer and model is."""
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
-        return adopt(super().__call__(*inputs, **options))
+        return adopt(_called(self, *inputs, **options))
 
     def _call_hook(self, hook: Callable[..., Any], *args: Any) -> Any:
         return hook(self, *adopt(args))
@@ -212,6 +214,22 @@ def _forward(original: Callable[..., Any]) -> Callable[..., Any]:
     return forward
 
 
+def _of_default_dtype(init: Callable[..., None]) -> Callable[..., None]:
+    """A layer's `__init__` whose parameters are of the default dtype where none is given."""
+    signature = inspect.signature(init)
+
+    @functools.wraps(init)
+    def made(self: Any, *args: Any, **options: Any) -> None:
+        if (default := float_dtype()) is not wg.float32:
+            given = signature.bind(self, *args, **options)
+            if given.arguments.get("dtype") is None:
+                given.arguments["dtype"] = default
+            return init(*given.args, **given.kwargs)
+        return init(self, *args, **options)
+
+    return made
+
+
 def counterpart(original: type, members: Mapping[str, dict[str, Any]] = MappingProxyType({})) -> type:
     """torch's class of one of webgrad's modules; classes derived from each other stay so.
 
@@ -220,7 +238,7 @@ def counterpart(original: type, members: Mapping[str, dict[str, Any]] = MappingP
     if original is wg.nn.Module:
         return Module
     if original not in _COUNTERPARTS:
-        above = next(each for each in original.__mro__[1:] if issubclass(each, wg.nn.Module))
+        above = [each for each in original.__bases__ if issubclass(each, wg.nn.Module)]
         scope: dict[str, Any] = {"__module__": "webgrad.torch.nn", "__doc__": original.__doc__}
         scope |= members.get(original.__name__, {})
         if "function" in original.__dict__:  # torch's, which takes torch's arguments
@@ -230,7 +248,12 @@ def counterpart(original: type, members: Mapping[str, dict[str, Any]] = MappingP
             scope["renamed"] = {}
         if "__init__" in original.__dict__:  # before one of the class above
             scope.setdefault("__init__", original.__dict__["__init__"])
+        init = scope.get("__init__", original.__dict__.get("__init__"))
+        if init is not None and "dtype" in inspect.signature(init).parameters:
+            scope["__init__"] = _of_default_dtype(init)
         if "forward" in original.__dict__:
             scope.setdefault("forward", _forward(original.__dict__["forward"]))
-        _COUNTERPARTS[original] = type(original.__name__, (counterpart(above, members), original), scope)
+        _COUNTERPARTS[original] = type(
+            original.__name__, (*(counterpart(each, members) for each in above), original), scope
+        )
     return _COUNTERPARTS[original]

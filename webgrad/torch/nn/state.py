@@ -41,11 +41,6 @@ class Stateful(wg.nn.Module):
 
     _version = 1  # of what a class saves
 
-    def __getattr__(self, name: str) -> Any:
-        if name in _HOOKS:
-            return self.__dict__.setdefault(name, OrderedDict())
-        return super().__getattr__(name)
-
     @property
     def _non_persistent_buffers_set(self) -> set[str]:
         return self._transient
@@ -226,3 +221,12 @@ def _load(
             _load(child, values, below, metadata, assign, found, errors)
     for hook in module._load_state_dict_post_hooks.values():
         hook(module, found)
+
+
+def _hooks(name: str) -> property:
+    """Hooks of one kind: made when they are first asked for."""
+    return property(lambda self: self.__dict__.setdefault(name, OrderedDict()))
+
+
+for _name in _HOOKS:
+    setattr(Stateful, _name, _hooks(_name))

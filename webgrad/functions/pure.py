@@ -1,0 +1,144 @@
+"""Functions of tensors whose graphs are built once: `wg.pure`.
+
+In: a function whose results follow from its arguments alone. Out: the same function; called again with
+tensors of the same shapes and dtypes, and the same other arguments, it runs none of its code, and makes one
+node of the graph that it made the first time.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any, ParamSpec, TypeVar
+
+from ..dtypes import DType
+from ..errors import CaptureError
+from ..gradients.history import grad_mode
+from ..graph.node import Node
+from ..graph.trace import ImpureError, current_trace, noting
+from ..jit.pytree import TreeSpec, flatten, unflatten
+from ..ops.views import shares_with
+from ..tensor import Tensor
+from .learning.autocast import autocast_dtype
+from .recording import Recording, check_pure, placeholder
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+MOST_RECORDINGS = 512  # of a function
+_NUMBERS = frozenset((bool, int, float))
+_WORDS = frozenset((type(None), str, DType, FunctionType))
+
+
+def pure(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """The function, whose code runs once for each kind of arguments: shapes and dtypes of tensors, alone or
+    in tuples and lists, and the values of all others, which are numbers, texts, dtypes and functions.
+
+    Later calls make one node of the graph that it made then. What it returns, tensors or tuples and lists of
+    them, must follow from its arguments alone, and be new. Where it draws random numbers, changes or reads a
+    tensor, or uses tensors that are no arguments, it is called as any function. Gradients are those of the
+    function, and its graph fuses with what is around it.
+
+    >>> @wg.pure
+    ... def distance(x, y):
+    ...     return ((x - y) ** 2).sum().sqrt()
+    >>> distance(wg.asarray([0.0, 3.0]), wg.asarray([4.0, 0.0])).item()
+    5.0
+    """
+    recordings: dict[tuple[Any, ...], _Kept | None] = {}
+
+    @functools.wraps(function)
+    def call(*args: Arguments.args, **named: Arguments.kwargs) -> Result:
+        if current_trace() is not None:
+            return function(*args, **named)
+        nodes: list[Node] = []
+        parts: list[Any] = [autocast_dtype(), grad_mode.on]
+        if not _take((*args, *named.values()) if named else args, nodes, parts):
+            return function(*args, **named)
+        if named:
+            parts += named
+        key = tuple(parts)
+        if key not in recordings:
+            if len(recordings) >= MOST_RECORDINGS:
+                recordings.clear()
+            recordings[key] = _kept(function, args, named)
+        kept = recordings[key]
+        if kept is None:
+            return function(*args, **named)
+        found: list[Any] = kept.recording(tuple(nodes))
+        if kept.spec is None:
+            return Tensor(found[0])  # type: ignore[return-value]
+        return unflatten(kept.spec, map(Tensor, found))  # type: ignore[no-any-return]
+
+    return call
+
+
+class _Kept:
+    """A recording, and how its results are arranged; None: a single tensor."""
+
+    __slots__ = ("recording", "spec")
+
+    def __init__(self, recording: Recording, spec: TreeSpec) -> None:
+        self.recording = recording
+        self.spec = None if spec.kind == "tensor" else spec
+
+
+def _take(values: Sequence[Any], nodes: list[Node], parts: list[Any]) -> bool:
+    """Add the nodes of tensors, and what says which recording fits; false where none can."""
+    for each in values:
+        if isinstance(each, Tensor):
+            node = each.node
+            nodes.append(node)
+            sig = node.sig
+            parts += (sig if sig.kind == "scalar" else sig.leaf, node.history is not None)
+        elif each.__class__ in _WORDS:
+            parts.append(each)
+        elif each.__class__ in _NUMBERS:
+            parts += (each.__class__, each)
+        elif isinstance(each, tuple | list):
+            parts += (each.__class__, len(each))
+            if not _take(each, nodes, parts):
+                return False
+        else:
+            return False
+    return True
+
+
+def _kept(function: Callable[..., Any], args: Any, named: dict[str, Any]) -> _Kept | None:
+    """The recording of a call, or None where it must be called as any function."""
+    tensors: list[Any] = []
+    spec = flatten((args, named), tensors, numbers=False)
+    made: list[TreeSpec] = []  # how the results are arranged
+
+    def compute(nodes: Sequence[Node]) -> list[Node]:
+        given = [*map(Tensor, nodes)]
+        values, options = unflatten(spec, iter(given))
+        results: list[Tensor] = []
+        made[:] = [flatten(function(*values, **options), results, numbers=False)]
+        if not _are_new(results, given):
+            raise ImpureError
+        return [each.node for each in results]
+
+    try:
+        given = [placeholder(_plain(each.node.sig), each.node.history is not None) for each in tensors]
+        with noting() as trace:
+            results = compute(given)
+            check_pure(trace)
+            if not results:
+                raise ImpureError
+            return _Kept(Recording(given, results, whole=True, compute=compute), made[0])
+    except (ImpureError, CaptureError):
+        return None
+
+
+def _are_new(results: Sequence[Tensor], given: Sequence[Tensor]) -> bool:
+    """Whether no result is an argument, or shares elements with one or with another result."""
+    seen = {id(each) for each in (*results, *given)}
+    nodes = {id(each.node) for each in (*results, *given)}
+    return len(nodes) == len(results) + len(given) and not any(
+        id(other) in seen for each in results for other in shares_with(each)
+    )
+
+
+def _plain(sig: Any) -> Any:
+    return sig if sig.kind == "scalar" else sig.leaf
