@@ -52,7 +52,6 @@ VISION: tuple[tuple[str, str, dict[str, Any], tuple[int, ...]], ...] = (
     ("deepvit", "DeepViT", HEADS, (3, 32, 32)),
     ("parallel_vit", "ViT", HEADS, (3, 32, 32)),
     ("vit_for_small_dataset", "ViT", HEADS, (3, 32, 32)),
-    ("local_vit", "LocalViT", HEADS, (3, 32, 32)),
     ("cait", "CaiT", {**HEADS, "cls_depth": 1}, (3, 32, 32)),
     ("xcit", "XCiT", {**HEADS, "cls_depth": 1}, (3, 32, 32)),
     ("t2t", "T2TViT", {**SMALL, "image_size": 32, "mlp_dim": 64}, (3, 32, 32)),
