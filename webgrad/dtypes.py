@@ -41,6 +41,25 @@ class DType:
         self._numpy: np.dtype[Any] | None = None
 
     @property
+    def is_floating_point(self) -> Any:
+        """Whether it is one of floats.
+
+        >>> wg.float16.is_floating_point, wg.complex64.is_floating_point
+        (True, False)
+        """
+        return self.kind == "f"
+
+    @property
+    def is_complex(self) -> Any:
+        """Whether it is one of complex numbers."""
+        return self.kind == "c"
+
+    @property
+    def is_signed(self) -> Any:
+        """Whether it has numbers below 0."""
+        return self.kind in "ifc"
+
+    @property
     def bits(self) -> int:
         """How many bits an element has in memory."""
         return 8 * self.itemsize

@@ -13,7 +13,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+HERE = Path(__file__).parent
+# Programs have modules of the names that those beside this file have.
+sys.path[:] = [str(HERE.parents[1]), *(each for each in sys.path if Path(each) not in (HERE, HERE.parent))]
 
 WARM = 8  # steps before the first that counts
 

@@ -44,6 +44,13 @@ def test_values_and_dtypes_are_torchs(found: Any, wanted: list[Any], dtype: str)
     assert found.tolist() == pytest.approx(wanted)
 
 
+def test_dtypes_say_what_they_are() -> None:
+    kinds = (torch.bool, torch.uint8, torch.int64, torch.float16, torch.complex64)
+    assert [each.is_floating_point for each in kinds] == [False, False, False, True, False]
+    assert [each.is_complex for each in kinds] == [False] * 4 + [True]
+    assert [each.is_signed for each in kinds] == [False, False, True, True, True]
+
+
 def test_in_place_operators_keep_the_dtype() -> None:
     x = torch.tensor([1, 2], dtype=torch.uint8)
     kept = x

@@ -158,3 +158,17 @@ def test_tensors_of_one_element_are_numbers_in_lists() -> None:
     assert torch.tensor([[torch.tensor([[2.0]])], [torch.tensor(3.0)]]).tolist() == [[2.0], [3.0]]
     with pytest.raises(ValueError, match="only one element tensors"):
         torch.tensor([torch.ones(2)])
+
+
+def test_layers_are_made_of_the_default_float() -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        model = torch.nn.Sequential(torch.nn.Conv1d(2, 3, 1), torch.nn.BatchNorm1d(3), torch.nn.LSTM(4, 2))
+        table = torch.nn.Embedding(3, 2)
+        assert torch.nn.Linear(2, 2, dtype=torch.float32).weight.dtype is torch.float32
+        assert torch.nn.Linear(2, 2, True, None, torch.float16).weight.dtype is torch.float16
+    finally:
+        torch.set_default_dtype(torch.float32)
+    tensors = [*model.parameters(), *table.parameters(), model[1].running_mean]
+    assert {each.dtype for each in tensors} == {torch.float64}
+    assert torch.nn.Linear(2, 2).weight.dtype is torch.float32

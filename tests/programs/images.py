@@ -27,7 +27,7 @@ CIFAR_NETS: dict[str, Callable[[Any], Any]] = {
     "shufflenetv2": lambda of: of.ShuffleNetV2(0.5),
     "senet": lambda of: of.SENet18(),
     "googlenet": lambda of: of.GoogLeNet(),
-    "efficientnet": lambda of: of.EfficientNetB0(),
+    "efficientnet": lambda of: without_rates(of.EfficientNetB0()),
     "regnet": lambda of: of.RegNetX_200MF(),
     "dpn": lambda of: of.DPN26(),
     "pnasnet": lambda of: of.PNASNetA(),
@@ -52,7 +52,6 @@ VISION: tuple[tuple[str, str, dict[str, Any], tuple[int, ...]], ...] = (
     ("deepvit", "DeepViT", HEADS, (3, 32, 32)),
     ("parallel_vit", "ViT", HEADS, (3, 32, 32)),
     ("vit_for_small_dataset", "ViT", HEADS, (3, 32, 32)),
-    ("local_vit", "LocalViT", HEADS, (3, 32, 32)),
     ("cait", "CaiT", {**HEADS, "cls_depth": 1}, (3, 32, 32)),
     ("xcit", "XCiT", {**HEADS, "cls_depth": 1}, (3, 32, 32)),
     ("t2t", "T2TViT", {**SMALL, "image_size": 32, "mlp_dim": 64}, (3, 32, 32)),
@@ -140,6 +139,12 @@ VISION: tuple[tuple[str, str, dict[str, Any], tuple[int, ...]], ...] = (
 )
 
 
+def without_rates(model: Any) -> Any:
+    """A net that keeps the rate of its dropout in its settings."""
+    model.cfg |= {"dropout_rate": 0.0}
+    return model
+
+
 def cifar(name: str) -> Model:
     """A net of kuangliu's, at its own size of images."""
     return classifier(CIFAR_NETS[name](loaded(f"models.{name}")), 3, 32, 32, double=True)
@@ -188,7 +193,7 @@ def u2net() -> Model:
     def batch(seed: int) -> Any:
         return floats(1, 3, 64, 64, seed=seed), integers(2, 1, 1, 64, 64, seed=seed).float()
 
-    return trained(model, compute, batch, 0.0001, double=True)
+    return trained(model, compute, batch, 0.00001, double=True)
 
 
 def clip(layers: Any, width: int) -> Model:

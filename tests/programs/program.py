@@ -56,6 +56,7 @@ class Script:
     prepare: Callable[[Path], None] = lambda folder: None  # writes what it reads into the working folder
     most: int = STEPS
     without: Sequence[str] = ()  # packages that it imports and that are not needed
+    double: bool = False  # with floats of 64 bits, as in `trained`
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import random
+import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -78,6 +79,9 @@ def steady(torch: Any) -> None:
         shapes = [tuple(each.shape) for each in (mean, std) if isinstance(each, torch.Tensor)]
         unit = torch.randn(np.broadcast_shapes(*shapes) if size is None else tuple(size))
         return mean + std * unit  # distributions draw by one or the other
+
+    if (drawing := sys.modules.get("torch.distributions.normal")) is not None:
+        vars(drawing)["_standard_normal"] = lambda shape, dtype, device: torch.randn(shape, dtype=dtype)
 
     for each in (randint, randperm, multinomial, bernoulli, normal):
         _put(torch, each.__name__, each)

@@ -137,7 +137,8 @@ def programs() -> Iterator[Program]:
             gan(f"implementations/{each}/{each}.py", small.split()),
         )
     for each in TUTORIAL_SCRIPTS:
-        script = Script(f"{TUTORIALS}/{each}/main.py", without=("matplotlib",))
+        path, deep = f"{TUTORIALS}/{each}/main.py", each.endswith("residual_network")
+        script = Script(path, without=("matplotlib",), double=deep)
         yield Program(f"tutorial-{each.partition('/')[2]}", "yunjey/pytorch-tutorial", script)
     for each in JOHNSON:
         yield Program(f"johnson-{each.partition('/')[2]}", "jcjohnson/pytorch-examples", Script(f"{each}.py"))
@@ -148,5 +149,5 @@ def programs() -> Iterator[Program]:
     yield Program(
         "neural-ode-demo",
         "rtqichen/torchdiffeq",
-        Script("examples/ode_demo.py", ("--data_size", "40", "--batch_time", "5"), most=5),
+        Script("examples/ode_demo.py", ("--data_size", "40", "--batch_time", "5"), double=True),
     )

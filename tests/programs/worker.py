@@ -53,6 +53,8 @@ def main(side: str, name: str, folder: str, written: str, read: str | None = Non
     enter = program.enter
     if isinstance(enter, Script):
         inert(*enter.without)
+        if enter.double:
+            torch.set_default_dtype(torch.float64)
         with tempfile.TemporaryDirectory() as work, contextlib.chdir(work):
             shutil.copytree(home, work, dirs_exist_ok=True)
             enter.prepare(Path(work))

@@ -19,6 +19,8 @@ EACH = 100  # programs of one test
 # What is refused here and not by torch: what matches the error → why
 REFUSED = {
     "of an expanded tensor": "expand repeats elements, of which one write would be several",
+    "only one ellipsis": "as in NumPy and the array API",
+    "asarray: .* does not fit uint8": "a number that a dtype does not hold is a mistake where it is made",
 }
 
 
@@ -42,8 +44,14 @@ def difference(seed: int) -> str:
             return ""  # from here on the programs differ
     for at, (a, b) in enumerate(zip(found, theirs, strict=True)):
         if why := _unlike(a, b):
+            if b.dtype in (torch.uint8, torch.int32, torch.int64) and any(map(_has_nan, theirs)):
+                return ""  # what NaN and infinities are as integers is the processor's
             return f"seed {seed}\n{program}\nv{at}: {why}"
     return ""
+
+
+def _has_nan(x: torch.Tensor) -> bool:
+    return bool(x.is_floating_point() and not x.isfinite().all())
 
 
 def _unlike(a: object, b: object) -> str:

@@ -20,16 +20,13 @@ from weakref import ref
 import webgrad as wg
 from webgrad import Tensor
 
+from .checks import EMPTY, check_numbers, groups_of
+
 __all__ = ["Clock", "Group", "Inputs", "Numbers", "Optimizer", "State"]
 
 Group = dict[str, Any]  # the settings of some parameters, by PyTorch's names, and the parameters: "params"
 State = dict[str, Tensor]
 Numbers = dict[str, Tensor]  # 0-d
-# Settings, of those that have them, that are numbers from zero up.
-NOT_NEGATIVE = (
-    *("lr", "weight_decay", "eps", "momentum", "momentum_decay"),
-    *("alpha", "lr_decay", "initial_accumulator_value"),
-)
 # What schedules and people put into groups beside an optimiser's own settings.
 NOTES = ("name", "initial_lr", "max_lr", "min_lr", "max_momentum", "base_momentum")
 
@@ -129,7 +126,7 @@ class Optimizer:
         self.state: dict[Tensor, State] = defaultdict(dict)
         self._clocks: list[dict[Any, Clock]] = []  # of each group, by device
         self._steps = 0
-        groups = _groups_of(type(self).__name__, params)
+        groups = groups_of(type(self).__name__, params)
         for group in groups:
             self.add_param_group(group)
 
@@ -137,7 +134,7 @@ class Optimizer:
 
     def _check(self, group: Group) -> None:
         """Raise where a setting is not allowed."""
-        _check_numbers(type(self).__name__, group)
+        check_numbers(type(self).__name__, group)
 
     def _counts(self, group: Group) -> bool:
         """Whether the count of steps matters."""
@@ -207,7 +204,7 @@ class Optimizer:
     def _check_parameters(self, params: list[Any]) -> None:
         name = type(self).__name__
         if not params:
-            raise wg.ArgumentError(f"{name}: {_EMPTY}")
+            raise wg.ArgumentError(f"{name}: {EMPTY}")
         for each in params:
             if not isinstance(each, Tensor):
                 raise wg.DTypeError(f"{name} optimises tensors, not a {type(each).__name__}")
@@ -443,44 +440,6 @@ def _alive(itself: ref[Optimizer]) -> Optimizer:
     found = itself()
     assert found is not None, "a captured step that outlived its optimiser"
     return found
-
-
-_EMPTY = (
-    "the list of parameters is empty; is it a generator that was used, or of a model whose modules are in a "
-    "plain list, where they are not seen (webgrad.nn.ModuleList)?"
-)
-
-
-def _groups_of(name: str, params: Any) -> list[Group]:
-    if isinstance(params, Tensor):
-        raise wg.ArgumentError(f"{name}: the parameters come as a list, not as one tensor: write [tensor]")
-    if isinstance(params, Mapping):
-        raise wg.ArgumentError(f"{name}: the parameters come as a list of tensors, or of dicts with 'params'")
-    if not isinstance(params, Iterable) or hasattr(params, "parameters"):
-        hint = "model.parameters()" if hasattr(params, "parameters") else "a list of tensors"
-        raise wg.ArgumentError(f"{name} optimises parameters, not a {type(params).__name__}: give it {hint}")
-    given = list(params)
-    if not given:
-        raise wg.ArgumentError(f"{name}: {_EMPTY}")
-    if isinstance(given[0], Mapping):
-        return given
-    if isinstance(given[0], tuple):  # of named_parameters()
-        given = [each[1] for each in given]
-    return [{"params": given}]
-
-
-def _check_numbers(name: str, group: Group) -> None:
-    for key in NOT_NEGATIVE:
-        value = group.get(key, 0.0)
-        if isinstance(value, Tensor):
-            raise wg.ArgumentError(
-                f"{name}: {key} is a tensor: give a number; captured steps see group[{key!r}] = … anyway"
-            )
-        if not value >= 0.0:
-            raise wg.ArgumentError(f"{name}: {key} is {value!r}, and must not be negative")
-    for at, beta in enumerate(group.get("betas", ())):
-        if not 0.0 <= beta < 1.0:
-            raise wg.ArgumentError(f"{name}: betas[{at}] is {beta!r}, and must be at least 0 and less than 1")
 
 
 def _state_dtype(parameter: Tensor) -> wg.DType:

@@ -15,6 +15,7 @@ from typing import Any
 
 import webgrad as wg
 
+from ..defaults import float_dtype
 from ..devices import device as Device
 from ..devices import place
 from ..tensor import Array, adopt
@@ -213,6 +214,22 @@ def _forward(original: Callable[..., Any]) -> Callable[..., Any]:
     return forward
 
 
+def _of_default_dtype(init: Callable[..., None]) -> Callable[..., None]:
+    """A layer's `__init__` whose parameters are of the default dtype where none is given."""
+    signature = inspect.signature(init)
+
+    @functools.wraps(init)
+    def made(self: Any, *args: Any, **options: Any) -> None:
+        if (default := float_dtype()) is not wg.float32:
+            given = signature.bind(self, *args, **options)
+            if given.arguments.get("dtype") is None:
+                given.arguments["dtype"] = default
+            return init(*given.args, **given.kwargs)
+        return init(self, *args, **options)
+
+    return made
+
+
 def counterpart(original: type, members: Mapping[str, dict[str, Any]] = MappingProxyType({})) -> type:
     """torch's class of one of webgrad's modules; classes derived from each other stay so.
 
@@ -231,6 +248,9 @@ def counterpart(original: type, members: Mapping[str, dict[str, Any]] = MappingP
             scope["renamed"] = {}
         if "__init__" in original.__dict__:  # before one of the class above
             scope.setdefault("__init__", original.__dict__["__init__"])
+        init = scope.get("__init__", original.__dict__.get("__init__"))
+        if init is not None and "dtype" in inspect.signature(init).parameters:
+            scope["__init__"] = _of_default_dtype(init)
         if "forward" in original.__dict__:
             scope.setdefault("forward", _forward(original.__dict__["forward"]))
         _COUNTERPARTS[original] = type(

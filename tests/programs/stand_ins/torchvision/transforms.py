@@ -41,7 +41,8 @@ class ToTensor:
 
     def __call__(self, image: Any) -> Any:
         array = image if image.ndim == 3 else image[..., None]
-        return torch.from_numpy(np.ascontiguousarray(array.transpose(2, 0, 1)).astype(np.float32) / 255)
+        values = torch.from_numpy(np.ascontiguousarray(array.transpose(2, 0, 1)))
+        return values.to(torch.get_default_dtype()) / 255
 
 
 class Normalize:
