@@ -43,12 +43,11 @@ def _cpu() -> CpuDevice:
 
 
 CPU = _cpu()
-_NO_DATA = np.zeros(())
 
 
 def value(*shape: int, dtype: DType = dtypes.float32) -> Node:
-    """A leaf of a shape, without data."""
-    return leaf(_NO_DATA, shape, dtype, CPU)
+    """A leaf of zeros, which take no memory."""
+    return leaf(np.broadcast_to(np.zeros((), dtype.numpy), shape), shape, dtype, CPU)
 
 
 def tensor(*shape: int, dtype: DType = dtypes.float32) -> Tensor:

@@ -9,10 +9,10 @@ import pytest
 
 import webgrad as wg
 from tests.functions.devices import everywhere, place
+from tests.graph.helpers import graph_of
 from webgrad.functions.array.manipulation import concat
 from webgrad.functions.complex.parts import imag
 from webgrad.graph.node import Node
-from webgrad.graph.snapshot import walk
 from webgrad.ops import primitives
 
 
@@ -86,6 +86,6 @@ def test_a_real_factor_of_a_complex_product_takes_two_products(kind: str, subscr
             place(kind, a) @ place(kind, b),
             wg.einsum(subscripts, place(kind, a), place(kind, b)),
         ):
-            products = [each for each in walk([result.node]).nodes if each.sig.kind == "contract"]
+            products = [sig for sig in graph_of(result).sigs if sig.kind == "contract"]
             assert len(products) == 2
             np.testing.assert_array_equal(result.numpy(), a @ b)
