@@ -1,6 +1,7 @@
-"""Training steps as a user first writes them, without `jit`, beside torch's: an MLP, a CNN, a transformer.
+"""Training steps as a user first writes them, without `jit`, beside torch's: an MLP, a CNN, a transformer;
+and small ones, where building the graph is all the work: an MLP of 64 columns, an LSTM over 16 times.
 
-    eager_steps.py [mlp] [cnn] [transformer] [--rounds 9] [--steps 10] [--cores N] [--profile]
+    eager_steps.py [mlp] [cnn] [transformer] [small] [recurrent] [--rounds 9] [--steps 10] [--cores N]
 
 Both libraries are processes of their own that stay alive and take turns; who waits is stopped. One step is
 forward, backward and Adam, until its loss is there. Given are medians of a step's time and of its processor
@@ -38,6 +39,8 @@ def picture_step(library: Any, workload: str) -> Callable[[Any, Any], Any]:
     nn = library.nn
     if workload == "mlp":
         model = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10))
+    elif workload == "small":
+        model = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 10))
     else:
         model = nn.Sequential(
             *(nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
@@ -74,6 +77,12 @@ def text_step(library: Any, workload: str) -> Callable[[Any, Any], Any]:
     return _trained(library, model, modules.parameters())
 
 
+def series_step(library: Any, workload: str) -> Callable[[Any, Any], Any]:
+    layer, head = library.nn.LSTM(32, 32, batch_first=True), library.nn.Linear(32, 10)
+    parameters = [*layer.parameters(), *head.parameters()]
+    return _trained(library, lambda series: head(layer(series)[0][:, -1]), parameters)
+
+
 def _trained(library: Any, model: Any, parameters: Any) -> Callable[[Any, Any], Any]:
     optimiser = library.optim.Adam(parameters, lr=RATE)
 
@@ -91,6 +100,8 @@ WORKLOADS: dict[str, Callable[[Any, str], Callable[[Any, Any], Any]]] = {
     "mlp": picture_step,
     "cnn": picture_step,
     "transformer": text_step,
+    "small": picture_step,
+    "recurrent": series_step,
 }
 
 
@@ -99,7 +110,8 @@ def batch_of(workload: str) -> tuple[Any, Any]:
     if workload == "transformer":
         text = random.integers(0, WORDS, (BATCH, LENGTH + 1))
         return text[:, :-1].copy(), text[:, 1:].reshape(-1)
-    shape = (BATCH, 784) if workload == "mlp" else (BATCH, 1, 28, 28)
+    shapes = {"mlp": (BATCH, 784), "small": (BATCH, 16), "recurrent": (BATCH, 16, 32)}
+    shape = shapes.get(workload, (BATCH, 1, 28, 28))
     return random.random(shape, np.float32), random.integers(0, 10, BATCH)
 
 

@@ -74,7 +74,7 @@ def _operator(name: str) -> Binary:
     combine = combiner(name)
 
     def method(self: Tensor, other: Any) -> Tensor:
-        if other.__class__ is Tensor:
+        if isinstance(other, Tensor):
             return Tensor(combine(self.node, other.node))
         second = operand(name, other, self.node)
         return second if second is NotImplemented else Tensor(combine(self.node, second))

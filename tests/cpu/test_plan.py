@@ -311,6 +311,17 @@ def test_large_graphs_are_compiled_at_once(
     assert counted() == 1
 
 
+def test_half_floats_are_much_work(counted: Callable[[], int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy converts them: a model of half floats, read once, must not be computed by it."""
+    monkeypatch.setattr(cpu_plan, "MUCH", 1000)
+    monkeypatch.setattr(cpu_plan, "PLANNED", 10_000)
+    cases: list[tuple[Any, int]] = [(np.float32, 0), (np.float16, 1)]
+    for dtype, compiled in cases:
+        x = wg.asarray(np.arange(2000.0).astype(dtype), device="cpu")
+        np.testing.assert_array_equal((x * 0.5).numpy(), (np.arange(2000.0).astype(dtype) * dtype(0.5)))
+        assert counted() == compiled
+
+
 def test_all_graphs_are_compiled_at_once_if_wanted(counted: Callable[[], int]) -> None:
     with setting("WEBGRAD_COMPILE", "always"):
         x = wg.asarray(np.arange(3.0, dtype=np.float32), device="cpu")

@@ -37,6 +37,7 @@ from .cpu_replay import HostReplay
 MUCH = 1 << 24  # elements that all nodes of a graph have, from which it may be compiled at once
 # What making a plan costs, for each node, and a call of NumPy's, in elements that NumPy computes meanwhile
 PLANNED, CALLED = 1 << 17, 1 << 9
+SLOWLY = 32  # times as long as for floats NumPy takes for half floats, which it converts, and for blocks
 FEWEST, MOST = 2, 64  # runs by NumPy before native code, if it is not compiled at once
 
 
@@ -243,14 +244,20 @@ def _runs_by_numpy(graph: Snapshot) -> int:
     return min(max(FEWEST, count * PLANNED // (work + count * CALLED)), MOST)
 
 
+_UNPACKING = ("decode", "decode_rows", "matmul_blocks")
+
+
 def _work(graph: Snapshot) -> int:
-    """The elements that are computed, roughly."""
+    """The elements that are computed, roughly; those that NumPy takes long for count several times."""
     total = 0
     for sig, inputs in zip(graph.sigs, graph.inputs, strict=True):
+        times = (
+            SLOWLY if sig.op.name in _UNPACKING or any(graph.sigs[one].dtype.is_half for one in inputs) else 1
+        )
         if sig.kind == "attend":  # by NumPy, with a score for each query and key
             total += math.prod(sig.shape[:-1]) * graph.sigs[inputs[1]].shape[-2]
         if sig.kind not in ("move", "leaf", "scalar"):
-            total += max(sig.size, *[graph.sigs[one].size for one in inputs], 0)
+            total += times * max(sig.size, *[graph.sigs[one].size for one in inputs], 0)
     return total
 
 
