@@ -68,7 +68,7 @@ def measure(
                     return f"{side}: {answer['failed']}"
                 times[side] += answer[kind]
                 steps[side] = max(1, min(200, int(seconds / statistics.median(times[side]))))
-        found = {side: statistics.median(each[1:]) for side, each in times.items()}
+        found = {side: statistics.median(each[1:] or each) for side, each in times.items()}
         return found | {"first": float(workers["eager"].about["first"])}
     finally:
         for worker in workers.values():

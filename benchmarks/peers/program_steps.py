@@ -29,11 +29,12 @@ def main(side: str, name: str, folder: str) -> None:
         webgrad.torch.install()
     import torch
 
-    from tests.programs.program import STAND_INS
+    from tests.programs.program import STAND_INS, inert
     from tests.programs.table import PROGRAMS
 
     torch.set_num_threads(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
     torch.manual_seed(0)
+    inert("torch.utils.tensorboard")
     program = PROGRAMS[name]
     sys.path[:0] = [str(Path(folder) / program.folder), str(STAND_INS)]
     entered: Any = program.enter()  # type: ignore[operator]

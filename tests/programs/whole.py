@@ -29,7 +29,7 @@ EXAMPLE_SCRIPTS: tuple[tuple[str, str, int], ...] = (
 )
 GANS: tuple[tuple[str, str], ...] = (
     ("gan", ""),
-    ("dcgan", "--channels 1"),
+    ("dcgan", "--channels 1 --lr 0.00005"),
     ("wgan", ""),
     ("wgan_gp", ""),
     ("lsgan", "--channels 1"),
