@@ -107,6 +107,7 @@ MODULES = (
     ("array.pytorch", "By PyTorch's names"),
     ("array.numpy_names", "By NumPy's names"),
     ("array.evaluation", "Computing now"),
+    ("pure", "Functions whose graphs are built once"),
 )
 
 HEAD = """\
