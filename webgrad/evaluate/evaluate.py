@@ -102,8 +102,14 @@ class _State:
 Seen = Callable[[Sequence[int], Sequence[Any]], None]
 Checker = Callable[[list[Node], Walk], Seen | None]
 _state = _State()
+_importing = threading.RLock()  # a child that is forked while a module is imported would wait for it for ever
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=lambda: setattr(_state, "lock", threading.RLock()))
+    os.register_at_fork(
+        before=_importing.acquire,
+        after_in_parent=_importing.release,
+        after_in_child=_importing.release,
+    )
 
 
 def limit_backlog() -> None:
@@ -246,11 +252,11 @@ def _planned(
         graph.lines = [each.where for each in walked.nodes]
     device = roots[0].sig.device
     if isinstance(device, CpuDevice):
-        from .cpu_plan import HostPlan  # here: it needs NumPy, which GPUs do without
-
+        with _importing:
+            from .cpu_plan import HostPlan  # here: it needs NumPy, which GPUs do without
         return HostPlan(graph, device, captured=captured, varying=varying)
-    from .gpu_plan import GpuPlan  # here: whoever uses the cpu alone loads no compiler of kernels
-
+    with _importing:
+        from .gpu_plan import GpuPlan  # here: whoever uses the cpu alone loads no compiler of kernels
     return GpuPlan(graph, device, fuse=device.settings.fuse, nodes=walked.nodes, varying=varying)
 
 
