@@ -21,6 +21,7 @@ from ..lower.in_place import in_place_results
 from ..lower.lane_products import Lowering
 from ..lower.structures import alias_of, structure
 from ..native.background import Request
+from ..native.emit import Program
 from ..native.processor import chosen
 from ..reference.functions import host_function
 from ..runtime.addresses import address_of
@@ -30,7 +31,7 @@ from .layout import Command, HostStep, Layout, ProgramRequest, Tell
 from .product_programs import packing_program, product_program
 from .programs import has_program, lowered
 from .row_programs import rows_program
-from .shared_panels import Forms, share_panels
+from .shared_panels import share_panels
 
 PROGRAMS_KEPT = 512
 _programs: dict[object, ProgramRequest] = {}  # by the structure of their groups, which many plans share
@@ -50,7 +51,9 @@ class CompiledPlan:
                 self._steps.append(self._command(group, number))
             else:
                 self._steps += self._by_host(group, number)
-        self._steps, self._panels = share_panels(self._steps, partial(_packed_forms, schedule))
+        self._steps, self._panels = share_panels(
+            self._steps, partial(_product, schedule), partial(_packing, schedule)
+        )
         for step in self._steps:
             if isinstance(step, Command):
                 step.kernel.request.ready()  # from now on it is compiled in the background
@@ -187,11 +190,14 @@ def _kernel(graph: Snapshot, group: Group, places: Mapping[int, int]) -> Program
     )
 
 
-def _packed_forms(schedule: Schedule, number: int) -> Forms:
-    """A product, and the packing of its second operand."""
-    graph, group, processor = schedule.graph, schedule.groups[number], chosen()
-    product, _ = product_program(Lowering(graph, group), processor, packed=True)
-    return Forms(*packing_program(Lowering(graph, group), processor), product)
+def _product(schedule: Schedule, number: int) -> Program:
+    """The product of a group, whose second operand is packed before."""
+    return product_program(Lowering(schedule.graph, schedule.groups[number]), chosen(), packed=True)[0]
+
+
+def _packing(schedule: Schedule, number: int) -> tuple[Program, int]:
+    """The packing of a product's second operand, and its bytes."""
+    return packing_program(Lowering(schedule.graph, schedule.groups[number]), chosen())
 
 
 def _filling(sig: Signature, inputs: list[Signature]) -> Callable[..., Array]:

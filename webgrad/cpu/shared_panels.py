@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..native.background import Request
 from ..native.emit import Program
@@ -20,18 +20,14 @@ __all__ = ["LEAST", "share_panels"]
 LEAST = 4  # products of one matrix: packing it takes another pass over memory
 
 
-class Forms(NamedTuple):
-    """A product whose second operand is packed by a program of its own, into so many bytes."""
-
-    packing: Program
-    size: int
-    product: Program
-
-
 def share_panels(
-    steps: Sequence[Command | HostStep], forms_of: Callable[[int], Forms]
+    steps: Sequence[Command | HostStep],
+    product_of: Callable[[int], Program],
+    packing_of: Callable[[int], tuple[Program, int]],
 ) -> tuple[list[Command | HostStep], dict[int, int]]:
-    """The steps of a plan; `forms_of` gives the programs for the product of a group."""
+    """The steps of a plan. For a group, `product_of` gives the product that reads panels, `packing_of` what
+    packs them, and their bytes.
+    """
     keys = [_key(each) for each in steps]
     counts = Counter(keys)
     sizes: dict[int, int] = {}
@@ -42,16 +38,17 @@ def share_panels(
         if key is None or counts[key] < LEAST or not isinstance(step, Command):
             found.append(step)
             continue
-        if key not in shared or id(step.kernel) not in kernels:
-            forms, wanted = forms_of(step.group), step.kernel
-            kernels[id(wanted)] = replace(wanted, request=_request(forms.product), program=forms.product)
-            if key not in shared:
-                panels = shared[key] = -2 - len(sizes)
-                sizes[panels] = forms.size
-                packing = ProgramRequest(_request(forms.packing), forms.packing, (), ())
-                found.append(Command(step.group, packing, (key[0], panels), ()))
+        wanted = step.kernel
+        if id(wanted) not in kernels:
+            product = product_of(step.group)
+            kernels[id(wanted)] = replace(wanted, request=_request(product), program=product)
+        if key not in shared:
+            panels = shared[key] = -2 - len(sizes)
+            packing, sizes[panels] = packing_of(step.group)
+            request = ProgramRequest(_request(packing), packing, (), ())
+            found.append(Command(step.group, request, (key[0], panels), ()))
         buffers = (*step.buffers, shared[key])
-        found.append(replace(step, kernel=kernels[id(step.kernel)], buffers=buffers))
+        found.append(replace(step, kernel=kernels[id(wanted)], buffers=buffers))
     return found, sizes
 
 
