@@ -51,12 +51,15 @@ QUIET = ("-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header", *WH
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+\.py(?:::.*?)?)(?: - .*)?$", re.MULTILINE)
 SEED = re.compile(r"^FAILED: [\w-]+, seed (\d+)", re.MULTILINE)
 # The parts of make fuzz that run the code of a folder, the quickest first, and how many cases of each.
-ON_THE_CPU, ON_A_GPU = ("programs", 5_000), ("gpu-programs", 150)
+ON_THE_CPU, COMPILED, ON_A_GPU = ("programs", 5_000), ("native", 5_000), ("gpu-programs", 150)
+GRAPHS = ("graphs", 40)
 FUZZ = {
-    **dict.fromkeys(("gradients", "cpu", "native", "reference"), (ON_THE_CPU,)),
+    **dict.fromkeys(("gradients", "reference"), (ON_THE_CPU,)),
+    **dict.fromkeys(("cpu", "native"), (COMPILED, ON_THE_CPU)),
     **dict.fromkeys(("ops", "functions"), (ON_THE_CPU, ON_A_GPU)),
-    **dict.fromkeys(("schedule", "lower", "kernels", "wgsl"), (ON_A_GPU, ("graphs", 40))),
-    "runtime": (ON_A_GPU, ("views", 300), ("graphs", 40)),
+    **dict.fromkeys(("schedule", "kernels", "wgsl"), (ON_A_GPU, GRAPHS)),
+    "lower": (COMPILED, ON_A_GPU, GRAPHS),
+    "runtime": (ON_A_GPU, ("views", 300), GRAPHS),
 }
 
 

@@ -22,7 +22,7 @@ from tests.properties.slopes import wrong_slope
 from webgrad.reference.plan import compute
 from webgrad.tensor import Tensor
 
-__all__ = ["CALLS", "Calls", "difference", "write_calls"]
+__all__ = ["CALLS", "Calls", "Drawer", "difference", "write_calls"]
 
 Function = Callable[[Any], Any]
 Pair = tuple[Function, Function]  # webgrad's, NumPy's
@@ -398,7 +398,10 @@ def _sort(d: Drawer) -> Pair:
     axis, down = d.axis(1), d.chance(0.5)
 
     def numpy(x: Array) -> Array:
-        return np.flip(np.sort(x, axis), axis) if down else np.sort(x, axis)
+        """Zeros of both signs are equal, and keep their order in either direction."""
+        turned = np.flip(x, axis) if down else x
+        result = np.sort(turned, axis, kind="stable")
+        return np.flip(result, axis) if down else result
 
     return renamed("sort", numpy, axis=axis, descending=down)
 

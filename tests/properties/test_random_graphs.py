@@ -20,7 +20,7 @@ from scripts.fuzz_programs import WrongProgram, start_cpu, start_gpu
 from scripts.fuzzing import Case
 from tests.gradients.kinks import KINKS
 from tests.properties import points
-from tests.properties.calls import CALLS, Calls, difference, write_calls
+from tests.properties.calls import CALLS, Calls, Drawer, difference, write_calls
 from tests.properties.drawing import has_equal_sizes
 from tests.properties.helpers import on
 from tests.properties.programs import Program, joined, values_of
@@ -160,6 +160,18 @@ def test_a_wrong_result_of_a_call_is_found() -> None:
     flat = ("flat", (lambda x: x.detach() + x * 0, lambda x: x))  # in float64 too: the rule itself is wrong
     found = [difference(Calls(wg.float32, square, [flat], square, square), on("cpu"), at) for at in range(9)]
     assert any("the slope of the gradient is 0.0" in each for each in found)
+
+
+def test_zeros_of_both_signs_keep_their_order_in_sorts() -> None:
+    """What comes after a sort may ask for their signs."""
+    zeros = np.array([0, -0.0, 1, -0.0, 0, -1, -0.0], np.float32)
+    for seed in range(8):
+        drawer = Drawer(np.random.default_rng(seed), wg.float32)
+        drawer.shape = zeros.shape
+        webgrad, numpy = CALLS["sort"][2](drawer)
+        np.testing.assert_array_equal(
+            np.signbit(webgrad(wg.asarray(zeros)).numpy()), np.signbit(numpy(zeros))
+        )
 
 
 @pytest.mark.parametrize(
