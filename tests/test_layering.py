@@ -73,6 +73,7 @@ ABOVE = (
     "special",
     "training",
     "models",
+    "onnx",
     "torch",
     "cli",
 )  # use public names only
