@@ -9,7 +9,6 @@ import webgrad as wg
 from webgrad.web.paper import VARIANTS, PaperDevice
 from webgrad.web.trace import trace_on_paper
 
-
 EVERYWHERE = pytest.mark.parametrize("device", ["cpu", pytest.param("webgpu", marks=pytest.mark.gpu)])
 
 
