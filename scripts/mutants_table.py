@@ -261,8 +261,8 @@ OPS = (
     *planted(
         "gradients/attention.py",
         (
-            "of_scores = share * (_mixed(wide, where(there, v, 0.0).mT) - along)",
-            "of_scores = share * _mixed(wide, where(there, v, 0.0).mT)",
+            'of_scores = share * (of_share - fold("sum", share * of_share, (3,), keepdims=True))',
+            "of_scores = share * of_share",
             "attention's gradient forgets that weights sum to 1",
         ),
         (

@@ -73,6 +73,7 @@ ABOVE = (
     "special",
     "training",
     "models",
+    "onnx",
     "torch",
     "cli",
 )  # use public names only
@@ -96,6 +97,8 @@ EXCEPTIONS: tuple[tuple[str, str, frozenset[str], str], ...] = (
     ("nn", "functions.spellings", frozenset({"all_spelled"}), "its functions take `dim` as webgrad's do"),
     ("amp", "optim", frozenset({"Optimizer"}), "what it steps, for type checkers"),
     ("models", "nn", frozenset(), "a model is made of its modules"),
+    ("onnx", "nn", frozenset(), "a loaded model as a module"),
+    ("onnx", "io.memory_map", frozenset(), "its files are mapped, and their names shown, as those of weights"),
     (
         "functions",
         "special.gamma",

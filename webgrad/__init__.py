@@ -153,7 +153,7 @@ _LATER = {
     ),
     "gradients.hooks": "HookHandle",
     "gradients.requires_grad": "grad_of",
-    "jit.inputs": "fresh is_captured watch",
+    "jit.inputs": "at_capture fresh is_captured watch",
     "signal.windows": "bartlett blackman hamming hanning kaiser",
     "functions.learning.quantised": "QuantisedTensor from_blocks quantise quantised_linear",
     "linalg.polynomials": "polyfit",
@@ -183,7 +183,21 @@ _LATER = {
 
 # namespaces and libraries built on webgrad, loaded when they are first used
 _LIBRARIES = frozenset(
-    {"amp", "data", "fft", "io", "linalg", "models", "nn", "optim", "signal", "special", "torch", "training"}
+    {
+        "amp",
+        "data",
+        "fft",
+        "io",
+        "linalg",
+        "models",
+        "nn",
+        "onnx",
+        "optim",
+        "signal",
+        "special",
+        "torch",
+        "training",
+    }
 )
 
 _HOMES = {name: home for home, names in (_NAMES | _LATER).items() for name in names.split()}

@@ -25,6 +25,7 @@ from . import linalg as linalg
 from . import models as models
 from . import nn as nn
 from . import observing as observing
+from . import onnx as onnx
 from . import optim as optim
 from . import signal as signal
 from . import special as special
@@ -433,6 +434,7 @@ from .gradients.autograd import value_and_grad as value_and_grad
 from .gradients.hooks import HookHandle as HookHandle
 from .gradients.requires_grad import grad_of as grad_of
 from .jit.capture import jit as jit
+from .jit.inputs import at_capture as at_capture
 from .jit.inputs import fresh as fresh
 from .jit.inputs import is_captured as is_captured
 from .jit.inputs import watch as watch

@@ -298,7 +298,8 @@ class Tensor(Methods):
             raise DTypeError(
                 f"a {self.dtype.name} tensor is not an index: convert it with x.astype(webgrad.int32)"
             )
-        refuse_in_trace("a tensor stands for an integer (a bound of a slice, a size, a count)", _INDEX)
+        what = "a tensor stands for an integer (a bound of a slice, a size, a count)"
+        refuse_in_trace(what, _INDEX, (self.node,))
         return int(self._only("an index"))
 
     def __len__(self) -> int:

@@ -6,6 +6,7 @@ A failure prints the graph and a smaller one that fails too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,41 @@ def test_a_wrong_result_of_a_call_is_found() -> None:
     flat = ("flat", (lambda x: x.detach() + x * 0, lambda x: x))  # in float64 too: the rule itself is wrong
     found = [difference(Calls(wg.float32, square, [flat], square, square), on("cpu"), at) for at in range(9)]
     assert any("the slope of the gradient is 0.0" in each for each in found)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: wg.sort(x)[3],
+        lambda x: wg.minimum(wg.max(x), 0.5),
+        wg.sign,
+        lambda x: wg.clip(x, 0.5, 2.0),
+    ],
+    ids=["the middle of equal ones", "a maximum at a bound", "a jump to both sides", "a bound"],
+)
+def test_a_kink_is_no_wrong_gradient(function: Callable[[Any], Any]) -> None:
+    """Though along some lines the slope is the same to both sides."""
+    ties = np.full(7, 0.5 if function is not wg.sign else 0.0, np.float32)
+    wanted = function(wg.asarray(ties)).numpy()
+    kink = Calls(wg.float32, ties, [("kink", (function, lambda x: x))], wanted, wanted)
+    assert [difference(kink, on("cpu"), seed) for seed in range(60)] == [""] * 60
+
+
+def test_a_kink_that_hides_another_is_no_wrong_gradient() -> None:
+    start, wanted = np.array([-2, -1, 0.25], np.float32), np.array(-0.75, np.float32)
+
+    def found(second: Callable[[Any], Any]) -> list[str]:
+        steps: list[Any] = [("clip", (at_least, lambda x: x)), ("extreme", (second, lambda x: x))]
+        return [
+            difference(Calls(wg.float32, start, steps, wanted, wanted), on("cpu"), at) for at in range(30)
+        ]
+
+    assert found(lambda x: wg.min(x) + x[2]) == [""] * 30
+    assert any("the slope" in each for each in found(lambda x: wg.min(x) + x[2].detach()))
+
+
+def at_least(x: wg.Tensor) -> wg.Tensor:
+    return wg.clip(x, -1, 2)
 
 
 def test_a_seed_gives_the_same_program_again() -> None:

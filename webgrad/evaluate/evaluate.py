@@ -152,7 +152,7 @@ def is_checked() -> bool:
 
 def evaluate(nodes: Sequence[Node]) -> None:
     """Give every node its storage, and submit: a NumPy array on the cpu, a buffer of the device on a GPU."""
-    refuse_in_trace("a tensor is computed")
+    refuse_in_trace("a tensor is computed", of=nodes)
     sig = nodes[0].sig if nodes else None  # what is computed has a leaf's
     for device in _record(nodes):
         try:
@@ -330,7 +330,7 @@ def read(node: Node) -> Any:
 
     That is a NumPy array, or `Values` where there is no NumPy.
     """
-    refuse_in_trace("a tensor's value is read")
+    refuse_in_trace("a tensor's value is read", of=(node,))
     if not node.sig.device.is_gpu:
         return _storage(node)
     base, moves = _source(node)
@@ -347,7 +347,7 @@ def read(node: Node) -> Any:
 
 async def read_async(node: Node) -> Any:
     """The same, letting other tasks run while a GPU works."""
-    refuse_in_trace("a tensor's value is read")
+    refuse_in_trace("a tensor's value is read", of=(node,))
     sig = node.sig  # what is computed has a leaf's
     storage = _storage(node)
     if not sig.device.is_gpu:

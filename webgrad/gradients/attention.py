@@ -72,17 +72,18 @@ def _weights(inputs: list[Tensor], attributes: tuple[Any, ...]) -> tuple[Tensor,
     return weights, maximum(fold("sum", weights, (3,), keepdims=True), 0.5)
 
 
-def attended(g: Tensor, y: Tensor, attributes: tuple[Any, ...], *inputs: Tensor) -> tuple[Any, ...]:
+def attended(g: Tensor, attributes: tuple[Any, ...], *inputs: Tensor) -> tuple[Any, ...]:
     """The gradients of queries, keys, values and the mask. Scores are computed again, and stored."""
-    wide, out = widened(g), widened(y)
+    wide = widened(g)
     q, k, v = (widened(each) for each in inputs[:3])
     scale = converted(inputs[3], q.dtype)
     weights, total = _weights(list(inputs), attributes)
     share = weights / total
     there = _is_there(k, inputs[4])
     of_values = where(there, _gathered(share, wide, v.shape[1]), 0.0)
-    along = fold("sum", wide * out, (3,), keepdims=True)
-    of_scores = share * (_mixed(wide, where(there, v, 0.0).mT) - along)
+    of_share = _mixed(wide, where(there, v, 0.0).mT)
+    # Not the sum of g * y, which is the same but for rounding: a weight of 1 must have a difference of 0.
+    of_scores = share * (of_share - fold("sum", share * of_share, (3,), keepdims=True))
     found: list[Any] = [
         converted(_mixed(of_scores, where(there, k, 0.0)) * scale, inputs[0].dtype),
         converted(_gathered(of_scores, q, k.shape[1]) * scale, inputs[1].dtype),

@@ -52,7 +52,8 @@ def plain(number: RuntimeFloat | RuntimeInt) -> float | int:
 class Trace:
     """The side effects of a captured function."""
 
-    def __init__(self) -> None:
+    def __init__(self, given: Sequence[Node] = ()) -> None:
+        self.given = given  # placeholders
         self.changed: dict[int, tuple[ref[Any], Node]] = {}  # by identity: a tensor, and the node it had
         self.draws: list[tuple[Draw, list[RuntimeFloat | RuntimeInt]]] = []
         self.watched: list[tuple[Callable[[], Any], Any]] = []  # a function, and the value it had
@@ -97,6 +98,7 @@ class Trace:
 
 class _Local(threading.local):
     trace: Trace | None = None
+    hidden: frozenset[Node] = frozenset()  # placeholders of a trace that is suspended: without values
 
 
 _local = _Local()
@@ -123,6 +125,20 @@ def tracing(trace: Trace) -> Iterator[None]:
             _local.trace = None
             backlog.most, backlog.most_bytes = limits
             backlog.restart(backlog.waiting())
+
+
+@contextmanager
+def suspended() -> Iterator[None]:
+    """No trace in this thread for a while: values that hang on no placeholder can be computed."""
+    trace, _local.trace = _local.trace, None
+    if trace is not None:
+        _local.hidden = frozenset(trace.given)
+    try:
+        yield
+    finally:
+        if trace is not None:
+            _local.hidden = frozenset()
+        _local.trace = trace
 
 
 class ImpureError(Exception):
@@ -158,11 +174,23 @@ def noting() -> Iterator[Trace]:
 _OTHERWISE = "Return the tensor and read it outside; use webgrad.where instead of if"
 
 
-def refuse_in_trace(what: str, otherwise: str = _OTHERWISE) -> None:
-    """Raise where a captured function needs a value, which exists only when it runs."""
-    if _local.trace is not None:
+def refuse_in_trace(what: str, otherwise: str = _OTHERWISE, of: Sequence[Node] = ()) -> None:
+    """Raise where a captured function needs a value, `of` nodes, which exists only when it runs."""
+    if _local.trace is not None or (_local.hidden and not _local.hidden.isdisjoint(_leaves(of))):
         raise CaptureError(
             f"{what} inside a function that webgrad.jit captures or webgrad.export writes: there are no "
             f"values yet, only the graph of what is to be computed. {otherwise}; or name the argument that "
             "is needed as a number in webgrad.jit(..., static=...)"
         )
+
+
+def _leaves(nodes: Sequence[Node]) -> set[Node]:
+    """What nodes are computed from, as far as it is known."""
+    found: set[Node] = set()
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += node.inputs
+    return found

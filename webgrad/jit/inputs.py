@@ -6,14 +6,15 @@ runs once, so libraries whose objects hold settings ask for them here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from .. import dtypes
 from ..errors import ArgumentError
 from ..graph.node import scalar
-from ..graph.trace import current_trace
-from ..runtime.device import DeviceLike, open_device
+from ..graph.trace import current_trace, suspended
+from ..runtime.device import DeviceLike, instead_while, open_device
 from ..tensor import Tensor
 
 Value = TypeVar("Value")
@@ -54,6 +55,26 @@ def is_captured() -> bool:
     (False, 1.0)
     """
     return current_trace() is not None
+
+
+@contextmanager
+def at_capture() -> Iterator[None]:
+    """A block that computes at once, and can read what it computes, while `webgrad.jit` captures a function.
+
+    For tables and sizes that depend on shapes and fixed numbers. What is read is a constant of the capture;
+    to read what hangs on the function's arguments is an error, since they have no values yet. Elsewhere, the
+    block is as any other code.
+
+    >>> @wg.jit
+    ... def tail(x):
+    ...     with wg.at_capture():
+    ...         half = int(wg.asarray(x.shape[0]) // 2)
+    ...     return x[half:]
+    >>> tail(wg.arange(4)).tolist()
+    [2, 3]
+    """
+    with suspended(), instead_while(None):
+        yield
 
 
 def fresh(get: Callable[[], Any], device: DeviceLike = None, dtype: Any = None) -> Any:

@@ -44,7 +44,7 @@ def traced(function: Callable[[], Any], was: Sequence[Node]) -> Traced:
     """Run a function under a trace. Of what it made nothing but nodes stays: who holds a tensor afterwards
     is somebody else. `was` are the nodes of its arguments.
     """
-    trace = Trace()
+    trace = Trace(was)
     try:
         with tracing(trace):
             result = function()

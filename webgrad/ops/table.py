@@ -300,7 +300,7 @@ ROWS = (
         infer=shapes.attended,
         domain=(-2, 2),
         cost=24,
-        gradient="attended(g, y, attributes, *xs)",
+        gradient="attended(g, attributes, *xs)",
     ),
     Op(
         "sort_order",

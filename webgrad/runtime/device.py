@@ -250,8 +250,8 @@ def default_while(device: Device | CpuDevice) -> Iterator[None]:
 
 
 @contextmanager
-def instead_while(device: Device) -> Iterator[None]:
-    """Use a device wherever this thread names any, until the block ends."""
+def instead_while(device: Device | None) -> Iterator[None]:
+    """Use a device wherever this thread names any, until the block ends; None: the one that it names."""
     before, _instead.device = _instead.device, device
     try:
         yield

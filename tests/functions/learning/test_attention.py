@@ -384,6 +384,20 @@ def test_devices_are_not_mixed() -> None:
         attention(x, x, x, length=made(dtype=dtypes.int32, device=gpu()))
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_scores_whose_softmax_is_saturated_have_no_gradient(device: str) -> None:
+    """Not one that rounding leaves of two large numbers: where a key has all the weight, it is exactly 0."""
+    place = device_of(device)
+    q, k = (wg.asarray(1e3 * np.eye(4, dtype=np.float32)[None], device=place) for _ in range(2))
+    v, g = (wg.asarray(numbers(1, 4, 7, seed=each), device=place) for each in range(2))
+    q.requires_grad_()
+    k.requires_grad_()
+    wg.sum(attention(q, k, v, scale=1.0) * g).backward()
+    for each in (q, k):
+        assert each.grad is not None
+        assert not np.any(each.grad.numpy())
+
+
 def test_weights_are_dropped_by_chance_and_gradients_know_which() -> None:
     q, k = (wg.zeros((1, count, 2)) for count in (300, 4))
     v: Any = wg.unsqueeze(wg.eye(4), 0).requires_grad_()

@@ -1,0 +1,12 @@
+"""ONNX models: loaded, run on every device, trained on, and written.
+
+Like any other program this uses webgrad's public names only.
+"""
+
+from __future__ import annotations
+
+from .graph import Value
+from .model import Model, Outputs, load
+from .operators import operator
+
+__all__ = ["Model", "Outputs", "Value", "load", "operator"]

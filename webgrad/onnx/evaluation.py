@@ -1,0 +1,226 @@
+"""Running a model's graph: values by their names, host values kept on the host.
+
+In: `Graph`, values of its inputs. Out: values of its outputs. Integer arithmetic on shapes is done with
+arrays while the graph is built, so it is no launch at run time. An operator that needs a value on the host
+which is computed on the device makes the model synchronise there, and is noted in `Run.waits`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import webgrad as wg
+
+from ..arrays import Array, np
+from .graph import Function, Graph, Node, Reference
+from .operators import Operator
+
+__all__ = ["Run", "Scope", "WaitsError", "as_tensor", "is_for_tensors"]
+
+
+class WaitsError(Exception):
+    """A node needs a value on the host that is computed on the device: the model cannot be captured."""
+
+
+HOST = 1 << 16  # elements: of larger arrays an operator is run on the device
+Values = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Scope:
+    """The values of a graph by their names, and those of the graphs around it."""
+
+    values: Values
+    attributes: Mapping[str, Any]  # of the call of the function around it
+    opset: int
+    outer: Scope | None = None
+
+    def find(self, name: str) -> Any:
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.values:
+                return scope.values[name]
+            scope = scope.outer
+        raise wg.ModelFileError(f"the value {name} is not there")
+
+
+@dataclass(slots=True)
+class Run:
+    """One evaluation of a model."""
+
+    device: Any
+    opset: int
+    waits: list[str] = field(default_factory=list)  # nodes that needed a computed value on the host
+
+    def model(self, graph: Graph, values: Values) -> list[Any]:
+        """The outputs of a model's graph, of which inputs and weights are given by name."""
+        scope = Scope(values, {}, self.opset)
+        self.nodes(graph.nodes, scope, graph.last_uses)
+        return [scope.find(each.name) for each in graph.outputs]
+
+    def graph(self, graph: Graph, inputs: Sequence[Any], outer: Scope) -> list[Any]:
+        """The outputs of a branch or body."""
+        given = [each.name for each in graph.inputs]
+        values = graph.weights | dict(zip(given, inputs, strict=False))
+        scope = Scope(values, outer.attributes, outer.opset, outer)
+        self.nodes(graph.nodes, scope, graph.last_uses)
+        return [scope.find(each.name) for each in graph.outputs]
+
+    def nodes(self, nodes: Sequence[Node], scope: Scope, last_uses: Mapping[int, Sequence[str]]) -> None:
+        """Run nodes in their order; what nobody reads any more is let go of."""
+        for at, node in enumerate(nodes):
+            inputs = [scope.find(name) if name else None for name in node.inputs]
+            attributes = {name: _given(value, scope) for name, value in node.attributes.items()}
+            attributes = {name: value for name, value in attributes.items() if value is not None}
+            results: Sequence[Any]
+            if isinstance(node.operator, Function):
+                results = self.function(node.operator, inputs, attributes)
+            else:
+                results = self.operator(node, node.operator, inputs, attributes, scope)
+            scope.values.update(
+                (name, value) for name, value in zip(node.outputs, results, strict=False) if name
+            )
+            _refuse_missing_outputs(node, results)
+            for name in last_uses.get(at, ()):
+                scope.values.pop(name, None)
+
+    def function(self, function: Function, inputs: Sequence[Any], attributes: Values) -> list[Any]:
+        """A function that the model brings, called."""
+        values = dict.fromkeys(function.inputs) | dict(zip(function.inputs, inputs, strict=False))
+        scope = Scope(values, function.defaults | attributes, function.opset)
+        self.nodes(function.nodes, scope, {})
+        return [scope.find(name) for name in function.outputs]
+
+    def operator(
+        self, node: Node, operator: Operator, inputs: Sequence[Any], attributes: Values, scope: Scope
+    ) -> Sequence[Any]:
+        """One operator: on the host, where all that it reads is known there; else on the device."""
+        _check(node, operator, inputs, attributes)
+        try:
+            if operator.folds and not node.graphs and inputs and all(map(_is_small, inputs)):
+                with wg.at_capture():
+                    call = _Call(self, node, scope, "cpu", is_known=True)
+                    return list(map(_known, call.apply(operator, inputs, attributes)))
+            return _Call(self, node, scope, self.device).apply(operator, inputs, attributes)
+        except wg.WebgradError as error:
+            error.args = (f"{node.label} ({operator}): {error}", *error.args[1:])
+            raise
+        except (TypeError, ValueError, IndexError, KeyError, ArithmeticError, AttributeError) as error:
+            shapes = ", ".join(_described(each) for each in inputs)
+            raise wg.ModelFileError(f"{node.label} ({operator}) cannot take {shapes}: {error}") from error
+
+
+@dataclass(slots=True)
+class _Call:
+    """A node that is run: what its operator may ask for (see `operators.table.Call`)."""
+
+    of: Run
+    node: Node
+    scope: Scope
+    device: Any
+    is_known: bool = False  # all that it is given is
+
+    @property
+    def outputs(self) -> int:
+        wanted = [at for at, name in enumerate(self.node.outputs, 1) if name]
+        return wanted[-1] if wanted else 0
+
+    @property
+    def opset(self) -> int:
+        return self.scope.opset
+
+    def run(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
+        return self.of.graph(graph, inputs, self.scope)
+
+    def host(self, value: Any) -> Any:
+        if not isinstance(value, wg.Tensor):
+            return value
+        if not self.is_known:
+            self.of.waits.append(self.node.label)
+            if wg.is_captured():
+                raise WaitsError(self.node.label)
+        return value.numpy()
+
+    def tensor(self, value: Any) -> wg.Tensor:
+        return value if isinstance(value, wg.Tensor) else as_tensor(value, self.device)
+
+    def apply(self, operator: Operator, inputs: Sequence[Any], attributes: Values) -> Sequence[Any]:
+        """The function of a row, called with values in the form that it takes; its results as a sequence."""
+        given = [
+            self.host(each) if operator.input_name(at) in operator.host else self._usual(each)
+            for at, each in enumerate(inputs)
+        ]
+        if operator.takes_call:
+            attributes = {**attributes, "call": self}
+        found = operator.function(*given, **attributes)
+        return found if isinstance(found, tuple) else (found,)
+
+    def _usual(self, value: Any) -> Any:
+        return self.tensor(value) if is_for_tensors(value) else value
+
+
+def is_for_tensors(value: Any) -> bool:
+    """Whether a value is an array that a tensor can hold: texts and types of few bits stay arrays."""
+    return isinstance(value, np.ndarray) and _is_of_webgrad(value.dtype)
+
+
+def _is_of_webgrad(dtype: Any) -> bool:
+    try:
+        wg.as_dtype(dtype)
+    except wg.WebgradError:
+        return False
+    return True
+
+
+def as_tensor(array: Array, device: Any) -> wg.Tensor:
+    """An array as a tensor; a single number as a constant, which needs no memory."""
+    if array.size == 1:
+        return wg.full(array.shape, array.item(), dtype=array.dtype, device=device)
+    return wg.asarray(array, device=device)
+
+
+def _is_small(value: Any) -> bool:
+    return value is None or (isinstance(value, np.ndarray) and value.size <= HOST)
+
+
+def _known(value: Any) -> Any:
+    """What an operator gave on the host, as arrays."""
+    if isinstance(value, list):
+        return list(map(_known, value))
+    return value.numpy() if isinstance(value, wg.Tensor) else value
+
+
+def _given(value: Any, scope: Scope) -> Any:
+    """An attribute's value; one that the call of a function gives is None where it is not given."""
+    return scope.attributes.get(value.name) if isinstance(value, Reference) else value
+
+
+def _check(node: Node, operator: Operator, inputs: Sequence[Any], attributes: Values) -> None:
+    unknown = sorted(set(attributes) - operator.attributes)
+    if unknown:
+        raise wg.ModelFileError(
+            f"{node.label}: {operator} of version {operator.since} has no attribute {', '.join(unknown)}; "
+            f"it has {', '.join(sorted(operator.attributes)) or 'none'}"
+        )
+    missing = sorted(operator.required - set(attributes))
+    if missing:
+        raise wg.ModelFileError(f"{node.label}: the attribute {', '.join(missing)} of {operator} is missing")
+    if len(inputs) > len(operator.inputs) and not operator.rest:
+        raise wg.ModelFileError(
+            f"{node.label}: {operator} of version {operator.since} takes {len(operator.inputs)} inputs, "
+            f"and gets {len(inputs)}"
+        )
+
+
+def _refuse_missing_outputs(node: Node, results: Sequence[Any]) -> None:
+    missing = [name for name in node.outputs[len(results) :] if name]
+    if missing:
+        raise wg.ModelFileError(f"{node.label}: {node.operator} does not give the output {missing[0]}")
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, wg.Tensor | np.ndarray):
+        return f"{value.dtype}{list(value.shape)}"
+    return type(value).__name__
