@@ -17,7 +17,6 @@ from webgrad.config import PROCESSORS
 from webgrad.native import compiler
 from webgrad.native.compiler import assembly, callable_at, compiled, functions, is_available
 from webgrad.native.driver import driver_module
-from webgrad.native.emit import module_text
 from webgrad.native.jobs import watch_module
 from webgrad.native.processor import Processor, named
 from webgrad.native.templates.block_tiles import tile_of_rows, tiled_text
@@ -152,18 +151,18 @@ def tile_for(processor: Processor) -> Tile:
 
 def few_rows(name: str, rows: int, processor: Processor) -> str:
     """A product with quantised blocks where they lie."""
-    return module_text(packed_text(name, rows, processor, direct=True), store_text(tile_for(processor)))
+    return module(packed_text(name, rows, processor, direct=True), store_text(tile_for(processor)))
 
 
 def many_rows(name: str, rows: int, processor: Processor) -> str:
     """The same, with weights that are unpacked first."""
     tile = tile_of_rows(tile_for(processor), rows)
     load = load_text(tile, "load_a", tile.width, "float32")
-    return module_text(load, tiled_text(tile, name, processor), store_text(tile))
+    return module(load, tiled_text(tile, name, processor), store_text(tile))
 
 
 def weights(name: str, processor: Processor) -> str:
-    return module_text(weights_text(name, processor, indexed=False))
+    return module(weights_text(name, processor, indexed=False))
 
 
 MODULES = [

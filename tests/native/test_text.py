@@ -47,6 +47,40 @@ def test_products_and_sums_at_any_width(kind: str, name: str) -> None:
     assert "call" not in lines
 
 
+def test_what_only_computes_is_written_once_in_a_scope() -> None:
+    f = Function("run", [("ptr", "fields")], "i64")
+    one = f.add("%a", 1)
+    with f.when("%b"):
+        inside = f.add("%a", 2)
+        assert f.add("%a", 1) == one
+    assert f.add("%a", 2) != inside
+    assert f.field("i64", 3) == f.field("i64", 3)
+
+
+@pytest.mark.parametrize(
+    "changing",
+    [
+        "load i64, ptr %a, align 8",
+        "load atomic i64, ptr %a monotonic, align 8",
+        "atomicrmw add ptr %a, i64 1 monotonic, align 8",
+        "cmpxchg ptr %a, i64 1, i64 2 acquire monotonic, align 8",
+        "call i64 @now(ptr %a)",
+        "call i32 %sleep(i32 1)",
+    ],
+)
+def test_what_may_change_is_written_each_time(changing: str) -> None:
+    f = Function("run", [("ptr", "fields")], "i64")
+    assert f(changing) != f(changing)
+
+
+def test_a_label_that_other_ways_lead_to_knows_nothing_of_before() -> None:
+    f = Function("run", [("ptr", "fields")], "i64")
+    before = f.add("%a", 1)
+    f.go("next")
+    f.block("next")
+    assert f.add("%a", 1) != before
+
+
 def test_both_kinds_of_product_and_sum_where_there_is_one() -> None:
     f = Function("run", [("ptr", "fields")], "i64")
     a = f.load("float", "%fields")

@@ -12,7 +12,9 @@ import llvmlite.binding as llvm
 import numpy as np
 import numpy.typing as npt
 
-from webgrad.native.translation.translator import Code, Translator, Value, llvm_type
+from webgrad.native.text import Function, module
+from webgrad.native.translation.translator import Translator
+from webgrad.native.value import Value, llvm_type
 
 Array = npt.NDArray[Any]
 SCALARS = {
@@ -32,46 +34,35 @@ def _memory(scalar: str, width: int) -> str:
     return llvm_type(scalar, width).replace("i1", "i8") if scalar == "bool" else llvm_type(scalar, width)
 
 
-Write = Callable[[Code, Sequence[Value]], Value]
+Write = Callable[[Function, Sequence[Value]], Value]
 
 
 def spelled(expression: str) -> Write:
     return lambda code, args: Translator(code).spelled(expression, args)
 
 
-def function(
-    name: str, write: Write, operands: Sequence[str], result: str, width: int
-) -> tuple[str, set[str]]:
+_PARAMETERS = [*(("ptr", each) for each in ("x0", "x1", "x2", "y")), ("i64", "count")]
+
+
+def function(name: str, write: Write, operands: Sequence[str], result: str, width: int) -> str:
     """A loop over all elements, `width` at a time."""
-    code, step = Code(), max(width, 1)
-    counter = code.variable("i64", 8)
-    code.do(f"store i64 0, ptr {counter}")
-    code.do("br label %head")
-    code.label("head")
-    at = code.fresh(f"load i64, ptr {counter}")
-    code.do(f"br i1 {code.fresh(f'icmp slt i64 {at}, %count')}, label %body, label %end")
-    code.label("body")
-    args = []
-    for place, scalar in enumerate(operands):
-        kind = _memory(scalar, width)
-        address = code.fresh(f"getelementptr {_memory(scalar, 0)}, ptr %x{place}, i64 {at}")
-        loaded = code.fresh(f"load {kind}, ptr {address}, align 1")
-        if scalar == "bool":
-            loaded = code.fresh(f"icmp ne {kind} {loaded}, {'zeroinitializer' if width else '0'}")
-        args.append(Value(loaded, scalar, width))
-    made = write(code, args)
-    assert made.scalar == result, (made.scalar, result)
-    made = code.splat(made, width)
-    stored, kind = made.name, _memory(result, width)
-    if result == "bool":
-        stored = code.fresh(f"zext {made.type} {made.name} to {kind}")
-    address = code.fresh(f"getelementptr {_memory(result, 0)}, ptr %y, i64 {at}")
-    code.do(f"store {kind} {stored}, ptr {address}, align 1")
-    code.do(f"store i64 {code.fresh(f'add i64 {at}, {step}')}, ptr {counter}")
-    code.do("br label %head")
-    code.label("end")
-    head = f"define void @{name}(ptr %x0, ptr %x1, ptr %x2, ptr %y, i64 %count) nounwind {{"
-    return "\n".join([head, "entry:", *code.variables, *code.lines, "  ret void", "}"]), code.declared
+    code = Function(name, _PARAMETERS)
+    with code.loop(0, "%count", max(width, 1)) as at:
+        args = []
+        for place, scalar in enumerate(operands):
+            kind = _memory(scalar, width)
+            loaded = code.load(kind, f"%x{place}", at, _memory(scalar, 0))
+            if scalar == "bool":
+                loaded = code(f"icmp ne {kind} {loaded}, {'zeroinitializer' if width else '0'}")
+            args.append(Value(loaded, scalar, width))
+        made = write(code, args)
+        assert made.scalar == result, (made.scalar, result)
+        made = code.splat(made, width)
+        stored, kind = made.name, _memory(result, width)
+        if result == "bool":
+            stored = code(f"zext {made.type} {made.name} to {kind}")
+        code.store(kind, stored, "%y", at, _memory(result, 0))
+    return code.text(private=False)
 
 
 @cache
@@ -91,24 +82,20 @@ _engines: list[Any] = []  # an engine takes its machine with it, which others sh
 class Compiled:
     """Functions of one module, by name."""
 
-    def __init__(self, functions: Iterable[tuple[str, set[str]]], processor: str) -> None:
-        texts, declared = [], set()
-        for text, lines in functions:
-            texts.append(text)
-            declared |= lines
+    def __init__(self, functions: Iterable[str], processor: str) -> None:
         machine = _machine(processor)
-        module = llvm.parse_assembly("\n".join([*sorted(declared), *texts]))
-        module.verify()
-        outside = [each.name for each in module.functions if each.is_declaration]
+        parsed = llvm.parse_assembly(module(*functions))
+        parsed.verify()
+        outside = [each.name for each in parsed.functions if each.is_declaration]
         assert all(each.startswith("llvm.") for each in outside), outside
         passes = llvm.create_new_module_pass_manager()
         passes.add_sroa_pass()
         passes.add_instruction_combine_pass()
         passes.add_simplify_cfg_pass()
         passes.run(
-            module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
+            parsed, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
         )
-        self.engine = llvm.create_mcjit_compiler(module, machine)
+        self.engine = llvm.create_mcjit_compiler(parsed, machine)
         self.engine.finalize_object()
         _engines.append(self.engine)
 

@@ -11,32 +11,27 @@ from __future__ import annotations
 from ..graph.snapshot import Snapshot
 from ..lower.ir import Kernel, Size
 from ..lower.lane_attention import Attention, Rows, lower_attention
-from ..native.emit import LANES, Field, Program, fields_of, hole_text, module_text
+from ..native.emit import Field, Program, fields_of, hole_text
 from ..native.processor import Processor
 from ..native.templates.attention import ALL, FINISH, LOAD, NUMBERS, At, Division, Reads, rows_text
 from ..native.templates.attention_blocks import blocks_of_rows, blocks_text
 from ..native.templates.attention_rows import are_few, few_rows_text, rows_division
 from ..native.templates.operands import Field as First
 from ..native.templates.operands import Tile
+from ..native.text import LANES, Function, module
 from ..runtime.threads import cores
 from ..schedule.plan import Group
+from .product_programs import place_of, tile_for
 
 __all__ = ["attention_program"]
 
-_KINDS = {"f32": "float", "f64": "double"}
 _PARAMETERS = {"numbers": NUMBERS, "finish": FINISH}
 
 
 def attention_program(graph: Snapshot, group: Group, processor: Processor) -> tuple[Program, Kernel]:
     """An attend node with all that is fused with it."""
     given = lower_attention(graph, group)
-    tile = Tile.of(
-        _KINDS[given.sums.compute],
-        processor.register_bytes,
-        processor.registers,
-        has_fma=processor.has_fma,
-        has_halves=processor.has_halves,
-    )
+    tile = tile_for(given.sums, processor)
     shape = (
         *(given.batches, given.heads, given.key_heads, given.queries),
         *(given.keys, given.columns, given.values),
@@ -74,16 +69,16 @@ def _program(
         if rows is not None and not read:
             texts.append(rows_text(tile, name, base, rows.dtype.name))
     for hole in given.kernel.holes:
-        parameters = _PARAMETERS.get(hole.name, LOAD)
-        texts.append(hole_text(given.kernel, hole, hole.name, parameters, processor, LANES, first, sizes))
+        code = Function(hole.name, _PARAMETERS.get(hole.name, LOAD))
+        texts.append(hole_text(given.kernel, hole, code, processor, LANES, first, sizes))
     numbers = division.fields | _rules(given)
     fields = [Field("number", numbers.get(at, 0)) for at in range(First.M, At.Q)]
     fields[First.SCRATCH - First.M] = Field("scratch")
     for each in (given.q, given.k, given.v):
-        fields += _place(each)
+        fields += place_of(each, 4)
     fields += [Field("number")] * division.counters
     fields += fields_of(given.kernel, sizes)
-    return Program(module_text(*texts), division.units, division.cost, tuple(fields), division.scratch)
+    return Program(module(*texts), division.units, division.cost, tuple(fields), division.scratch)
 
 
 def _rules(given: Attention) -> dict[int, int]:
@@ -91,11 +86,3 @@ def _rules(given: Attention) -> dict[int, int]:
     if not given.causal:
         return {At.SHIFT: ALL, At.WINDOW: 2 * ALL}
     return {At.SHIFT: 1, At.LATE: int(given.from_end), At.WINDOW: given.window or 2 * ALL}
-
-
-def _place(rows: Rows | None) -> list[Field]:
-    """Where an operand lies: its address and strides."""
-    if rows is None:
-        return [Field("number")] * 5
-    first = Field("buffer", rows.start * rows.dtype.itemsize, rows.buffer)
-    return [first, *[Field("number", each) for each in rows.strides]]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..graph.snapshot import Snapshot
 from ..lower.ir import Kernel, Size
 from ..lower.lane_blocks import BlockLowering, lower_weights
-from ..native.emit import LANES, Field, Program, fields_of, hole_text, module_text
+from ..native.emit import Field, Program, fields_of, hole_text
 from ..native.processor import Processor
 from ..native.templates.block_tiles import tile_of_rows, tiled_strips, tiled_text
 from ..native.templates.blocks import INDEX, packed_text, weights_text
@@ -19,6 +19,7 @@ from ..native.templates.gemm import Blocks, divided
 from ..native.templates.operands import Field as At
 from ..native.templates.operands import Tile
 from ..native.templates.thin import MOST_FEW
+from ..native.text import LANES, Function, module
 from ..runtime.threads import cores
 from ..schedule.plan import Group
 from .product_programs import assembled, tile_for
@@ -65,7 +66,8 @@ def weights_program(graph: Snapshot, group: Group, processor: Processor) -> tupl
     made, sizes = lower_weights(graph, group), list[Size]()
     kernel, texts = made.kernel, list[str]()
     for hole in kernel.holes:
-        texts.append(hole_text(kernel, hole, hole.name, INDEX, processor, LANES, At.END, sizes))
+        code = Function(hole.name, INDEX)
+        texts.append(hole_text(kernel, hole, code, processor, LANES, At.END, sizes))
     texts.append(weights_text(made.format, processor, indexed=bool(kernel.holes)))
     fields = [Field("number")] * (At.END - At.M)
     for place, field in (
@@ -77,4 +79,4 @@ def weights_program(graph: Snapshot, group: Group, processor: Processor) -> tupl
     ):
         fields[place - At.M] = field
     every = (*fields, *fields_of(kernel, sizes))
-    return Program(module_text(*texts), made.rows, 2 * made.k, every), kernel
+    return Program(module(*texts), made.rows, 2 * made.k, every), kernel

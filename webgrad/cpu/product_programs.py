@@ -11,16 +11,18 @@ from dataclasses import replace
 
 from ..dtypes import DType
 from ..lower.ir import Kernel, Size
+from ..lower.lane_attention import Rows
 from ..lower.lane_products import Lowering, Product, Strided
-from ..native.emit import LANES, Field, Program, fields_of, hole_text, module_text
+from ..native.emit import Field, Program, fields_of, hole_text
 from ..native.processor import Processor
 from ..native.templates.gemm import Blocks, blocks, gemm_text, pack_text, packing
 from ..native.templates.operands import LOAD, STORE, Tile, filled_text, load_text, store_text
 from ..native.templates.operands import Field as At
 from ..native.templates.thin import is_thin, strips, thin_text
+from ..native.text import LANES, Function, module
 from ..runtime.threads import cores
 
-__all__ = ["assembled", "packing_program", "product_program", "tile_for"]
+__all__ = ["assembled", "packing_program", "place_of", "product_program", "tile_for"]
 
 _KINDS = {"f32": "float", "f64": "double", "i32": "i32", "u32": "i32", "i64": "i64", "u64": "i64"}
 
@@ -84,7 +86,7 @@ def packing_program(lowering: Lowering, processor: Processor) -> tuple[Program, 
     division = packing(tile, product.n, product.k, product.batch if panels.strides[0] else 1)
     fields = _fields(alone, division)
     texts = [load_text(tile, "load_b", tile.width, product.b.dtype.name), pack_text(tile)]
-    return Program(module_text(*texts), division.units, division.cost, tuple(fields)), division.scratch
+    return Program(module(*texts), division.units, division.cost, tuple(fields)), division.scratch
 
 
 def _panels(tile: Tile, product: Product, second: Strided) -> Strided:
@@ -111,15 +113,18 @@ def assembled(
         elif height:
             fill = name.replace("load", "fill")
             lanes = LANES if along_k else min(2 * LANES, 1 << (height - 1).bit_length())
-            texts.append(hole_text(kernel, holes[name], fill, LOAD, processor, lanes, At.END, sizes))
+            texts.append(
+                hole_text(kernel, holes[name], Function(fill, LOAD), processor, lanes, At.END, sizes)
+            )
             texts.append(filled_text(tile, name, height, along_k=along_k))
     if product.c is not None:
         texts.append(store_text(tile))
     else:
-        texts.append(hole_text(kernel, holes["finish"], "finish", STORE, processor, LANES, At.END, sizes))
+        finish = Function("finish", STORE)
+        texts.append(hole_text(kernel, holes["finish"], finish, processor, LANES, At.END, sizes))
     fields = [*_fields(product, division), *fields_of(kernel, sizes)]
     fields[At.SCRATCH - At.M] = Field("scratch")
-    made = Program(module_text(*texts), division.units, division.cost, tuple(fields), division.scratch)
+    made = Program(module(*texts), division.units, division.cost, tuple(fields), division.scratch)
     return made, kernel
 
 
@@ -127,12 +132,12 @@ def _fields(product: Product, division: Blocks) -> list[Field]:
     """The fields that all forms have."""
     known = {**division.fields, At.SHARES_A: int(product.shares_a)}
     fields = [Field("number", known.get(at, 0)) for at in list(At)[: At.A - At.M]]
-    return [*fields, *_place(product.a), *_place(product.b), *_place(product.c)[:3]]
+    return [*fields, *place_of(product.a, 3), *place_of(product.b, 3), *place_of(product.c, 3)[:3]]
 
 
-def _place(matrix: Strided | None) -> list[Field]:
-    """Where a matrix lies: its address and strides."""
-    if matrix is None:
-        return [Field("number")] * 4
-    first = Field("buffer", matrix.start * matrix.dtype.itemsize, matrix.buffer)
-    return [first, *[Field("number", each) for each in matrix.strides]]
+def place_of(operand: Strided | Rows | None, axes: int) -> list[Field]:
+    """Where an operand lies: its address and strides."""
+    if operand is None:
+        return [Field("number")] * (1 + axes)
+    first = Field("buffer", operand.start * operand.dtype.itemsize, operand.buffer)
+    return [first, *[Field("number", each) for each in operand.strides]]

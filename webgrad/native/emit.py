@@ -13,21 +13,19 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from ..lower.ir import Hole, Instruction, Kernel, Size, Work
-from .code import Value, llvm_type, number
-from .jobs import FIRST_FIELD
+from .jobs import FIRST_FIELD, kernel_function
 from .lane_memory import LaneMemory
-from .lane_values import OWN, TRUE, Linear, Register, constants
+from .lane_values import OWN, TRUE, Linear, Register
 from .processor import Processor
-from .text import module
+from .text import LANES, Function, module
+from .value import SCALARS, Value, constants, llvm_type, number
 
-LANES = 16  # elements of a vector: on narrower processors several registers, which hide latency
 WIDE = 64  # the same where lanes are rows of short folds, so that long runs of memory are read
 COPIES = 4  # of an accumulator, where a fold is little work
 LITTLE = 10
 FAR = 4  # elements from lane to lane from which squares are transposed
 MOST_TWICE = 400  # instructions of a loop that is written with and without guards
 _BLOCKS = ("loop", "if")
-KERNEL = [("ptr", "fields"), ("i64", "begin"), ("i64", "end")]
 
 
 class Program(NamedTuple):
@@ -58,9 +56,8 @@ def kernel_program(work: Work, processor: Processor) -> Program:
     """A kernel of marked loops."""
     kernel, sizes = work.kernel, list[Size]()
     lanes = max(LANES, min(WIDE, 1 << (max(work.rows, 1) - 1).bit_length()))
-    emitter = _Emitter(kernel, kernel.body, processor, lanes, FIRST_FIELD, sizes)
-    text = module_text(emitter.text("kernel", KERNEL))
-    return Program(text, work.units, work.cost, fields_of(kernel, sizes))
+    text = _Emitter(kernel, kernel.body, kernel_function(), processor, lanes, FIRST_FIELD, sizes).text()
+    return Program(module(text), work.units, work.cost, fields_of(kernel, sizes))
 
 
 def fields_of(kernel: Kernel, sizes: Sequence[int]) -> tuple[Field, ...]:
@@ -73,38 +70,25 @@ def fields_of(kernel: Kernel, sizes: Sequence[int]) -> tuple[Field, ...]:
 def hole_text(
     kernel: Kernel,
     hole: Hole,
-    name: str,
-    parameters: Sequence[tuple[str, str]],
+    code: Function,
     processor: Processor,
     lanes: int,
     first: int,
     sizes: list[Size],
 ) -> str:
     """The function of a hole; its fields begin at `first`, and sizes are added to those of other holes."""
-    return _Emitter(kernel, hole.body, processor, lanes, first, sizes).text(name, parameters, private=True)
-
-
-def module_text(*texts: str) -> str:
-    """A module of functions, and of the tables that they read, each once."""
-    lines = "\n".join(texts).split("\n")
-    tables = dict.fromkeys(line for line in lines if line.startswith("@"))
-    functions = "\n".join(line for line in lines if not line.startswith("@"))
-    return "\n".join([module(functions), *tables, "!0 = !{}"])
+    return _Emitter(kernel, hole.body, code, processor, lanes, first, sizes).text(private=True)
 
 
 class _Emitter(LaneMemory):
     """A kernel while it is written."""
 
-    def text(self, name: str, parameters: Sequence[tuple[str, str]], *, private: bool = False) -> str:
-        code = self.code
+    def text(self, *, private: bool = False) -> str:
         for at, buffer in enumerate(self.kernel.buffers):
             own = OWN.get(buffer.value)
-            self._buffers.append(own or self._field("ptr", self._first + at))
+            self._buffers.append(own or self.code.field("ptr", self._first + at))
         self._run(self._instructions)
-        given = ", ".join(f"{kind} %{each}" for kind, each in parameters)
-        head = f"define {'internal ' if private else ''}void @{name}({given}) #0 {{"
-        tables = sorted(line for line in code.declared if line.startswith("@"))
-        return "\n".join([*tables, head, "entry:", *code.variables, *code.lines, "  ret void", "}"])
+        return self.code.text(private=private)
 
     def _run(self, body: list[Instruction]) -> None:
         at = 0
@@ -128,12 +112,7 @@ class _Emitter(LaneMemory):
 
     def register(self, each: Instruction) -> Register:
         start = self.code.splat(self._plain(each.args[0]), self._width)
-        return Register(self._variable(start), start.scalar, self._width)
-
-    def _variable(self, start: Value) -> str:
-        place = self.code.variable(start.type)
-        self.code.do(f"store {start.type} {start.name}, ptr {place}")
-        return place
+        return Register(self.code.variable(start.type, start.name), start.scalar, self._width)
 
     def _register(self, each: Instruction) -> Register:
         found = self._values[id(each)]
@@ -145,7 +124,7 @@ class _Emitter(LaneMemory):
 
     def _read(self, register: Register) -> Value:
         type = llvm_type(register.scalar, register.width)
-        return Value(self.code.fresh(f"load {type}, ptr {register.place}"), register.scalar, register.width)
+        return Value(self.code(f"load {type}, ptr {register.place}"), register.scalar, register.width)
 
     def write(self, each: Instruction) -> None:
         register = self._register(each.args[0])
@@ -207,18 +186,18 @@ class _Emitter(LaneMemory):
         """Accumulators of a fold, in lanes."""
         scalar = self._register(fold.args[0]).scalar
         identity = Value(number(scalar, _identity(fold.data.name, scalar)), scalar)
-        return [self._variable(self.code.splat(identity, self.lanes)) for _ in range(copies)]
+        start = self.code.splat(identity, self.lanes)
+        return [self.code.variable(start.type, start.name) for _ in range(copies)]
 
     def _body(self, each: Instruction, index: Linear, body: list[Instruction]) -> None:
         before = dict(self._values)
         self._values[id(each)] = index
-        self.code.memo.append({})
-        rest, guards = self._guards_first(each, body)
-        if guards:
-            self._in_two_versions(rest, guards)
-        else:
-            self._run(rest)
-        self.code.memo.pop()
+        with self.code.scope():
+            rest, guards = self._guards_first(each, body)
+            if guards:
+                self._in_two_versions(rest, guards)
+            else:
+                self._run(rest)
         self._values = before
 
     # Tiles
@@ -302,23 +281,14 @@ class _Emitter(LaneMemory):
 
     def _in_two_versions(self, body: list[Instruction], guards: dict[int, str]) -> None:
         """A loop's body: without guards where all of them hold in all lanes, else with them."""
-        code = self.code
-        inside, border, end = (code.new(each)[1:] for each in ("inside", "border", "joined"))
-        tests = list(guards.values())
-        holds = tests[0]
-        for each in tests[1:]:
-            holds = code(f"and i1 {holds}, {each}")
-        code.do(f"br i1 {holds}, label %{inside}, label %{border}")
-        for label, known in ((inside, guards), (border, {})):
+        all_hold, *others = guards.values()
+        for each in others:
+            all_hold = self.code(f"and i1 {all_hold}, {each}")
+        for holds in self.code.either(all_hold):
             before = dict(self._values)
-            self._values.update(dict.fromkeys(known, TRUE))
-            code.label(label)
-            code.memo.append({})
+            self._values.update(dict.fromkeys(guards if holds else (), TRUE))
             self._run(body)
-            code.memo.pop()
-            code.do(f"br label %{end}")
             self._values = before
-        code.label(end)
 
     def _for(
         self, start: str, stop: str, step: str, body: Callable[[str], None], *, whole: bool = False
@@ -326,24 +296,10 @@ class _Emitter(LaneMemory):
         """for index in range(start, stop, step), without a last incomplete step if `whole`; gives the index
         at which it ended.
         """
-        code = self.code
-        counter = code.variable("i64", 8)
-        head, inside, end = (code.new(each)[1:] for each in ("head", "body", "end"))
-        code.do(f"store i64 {start}, ptr {counter}")
-        code.do(f"br label %{head}")
-        code.label(head)
-        index = code.fresh(f"load i64, ptr {counter}")
-        after = code.fresh(f"add i64 {index}, {step}")
-        test = f"icmp sle i64 {after}, {stop}" if whole else f"icmp slt i64 {index}, {stop}"
-        code.do(f"br i1 {code.fresh(test)}, label %{inside}, label %{end}")
-        code.label(inside)
-        code.memo.append({})
-        body(index)
-        code.memo.pop()
-        code.do(f"store i64 {after}, ptr {counter}")
-        code.do(f"br label %{head}")
-        code.label(end)
-        return code.fresh(f"load i64, ptr {counter}")
+        counter = self.code.variable("i64", start)
+        with self.code.count(counter, stop, step, whole=whole) as index:
+            body(index)
+        return self.code(f"load i64, ptr {counter}")
 
     def _lanes(self, each: Instruction, start: str, stop: str, body: list[Instruction]) -> None:
         """A widened loop: whole vectors, then what is left by a mask, or one by one."""
@@ -379,19 +335,13 @@ class _Emitter(LaneMemory):
 
     def _rest(self, at: str, stop: str, vector: Callable[[str], None]) -> None:
         code, lanes = self.code, self.lanes
-        tail, end = code.new("tail")[1:], code.new("done")[1:]
-        code.do(f"br i1 {code.fresh(f'icmp slt i64 {at}, {stop}')}, label %{tail}, label %{end}")
-        code.label(tail)
-        code.memo.append({})
-        count = code.fresh(f"trunc i64 {code.fresh(f'sub i64 {stop}, {at}')} to i32")
-        left = code.splat(Value(count, "u32"), lanes)
-        steps = constants("i32", range(lanes))
-        self._mask = Value(code.fresh(f"icmp ult <{lanes} x i32> {steps}, {left.name}"), "bool", lanes)
-        vector(at)
-        self._mask = None
-        code.memo.pop()
-        code.do(f"br label %{end}")
-        code.label(end)
+        with code.when(code(f"icmp slt i64 {at}, {stop}")):
+            count = code(f"trunc i64 {code(f'sub i64 {stop}, {at}')} to i32")
+            left = code.spread("i32", count, lanes)
+            steps = constants("i32", range(lanes))
+            self._mask = Value(code(f"icmp ult <{lanes} x i32> {steps}, {left}"), "bool", lanes)
+            vector(at)
+            self._mask = None
 
     def _gathered(self, fold: Instruction) -> None:
         """The lanes' totals into the register: copies by pairs, then one half of the lanes to the other."""
@@ -405,22 +355,11 @@ class _Emitter(LaneMemory):
                 self._applied(fold.data, list(pair), scalar)
                 for pair in zip(totals[::2], totals[1::2], strict=True)
             ]
-        (total,) = totals
-        while total.width > 1:
-            half, type = total.width // 2, total.type
-            parts = [
-                Value(
-                    code(
-                        f"shufflevector {type} {total.name}, {type} poison, "
-                        f"<{half} x i32> {constants('i32', range(first, first + half))}"
-                    ),
-                    scalar,
-                    half,
-                )
-                for first in (0, half)
-            ]
-            total = self._applied(fold.data, parts, scalar)
-        one = Value(code(f"extractelement {total.type} {total.name}, i64 0"), scalar)
+
+        def joined(lanes: int, *halves: str) -> str:
+            return self._applied(fold.data, [Value(each, scalar, lanes) for each in halves], scalar).name
+
+        one = Value(code.folded(SCALARS[scalar], self.lanes, totals[0].name, joined), scalar)
         made = self._applied(fold.data, [self._read(register), one], scalar)
         code.do(f"store {made.type} {made.name}, ptr {register.place}")
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from .text import RELAX, Function
 
-__all__ = ["FIRST_FIELD", "SLOT_BYTES", "SYSTEM", "share_text", "watch_module"]
+__all__ = ["FIRST_FIELD", "SLOT_BYTES", "SYSTEM", "kernel_function", "share_text", "watch_module"]
 
 SLOT, FIRST_FIELD = 0, 1  # of the i64 that a function finds its arguments in: the slot or 0, then its own
+_KERNEL = (("ptr", "fields"), ("i64", "begin"), ("i64", "end"))
 PIECE = 1 << 14  # multiplications of a piece, at least: 1 µs, about
 LEAST = 4 * PIECE  # multiplications from which work is shared
 PATIENT = 1 << 10  # pauses after which a waiting thread lets others run
@@ -38,16 +39,21 @@ _WORK = (("ptr", "work"), ("ptr", "fields"), ("i64", "units"), ("i64", "piece"))
 UNITS = WORK + 16
 
 
+def kernel_function() -> Function:
+    """`kernel`, which does units of work, while it is written."""
+    return Function("kernel", _KERNEL)
+
+
 def _claim(f: Function, slot: str, work: str, fields: str, units: str, piece: str) -> None:
     """Pieces of work until none is left."""
-    f.do("br label %claim")
+    f.go("claim")
     f.block("claim")
     first = f(f"atomicrmw add ptr {f.at(slot, NEXT)}, i64 {piece} monotonic, align 8")
-    f.do(f"br i1 {f(f'icmp slt i64 {first}, {units}')}, label %claimed, label %exhausted")
+    f.branch(f(f"icmp slt i64 {first}, {units}"), "claimed", "exhausted")
     f.block("claimed")
-    last = f(f"call i64 @llvm.smin.i64(i64 {f.add(first, piece)}, i64 {units})")
+    last = f.least(f.add(first, piece), units)
     f.do(f"call void {work}(ptr {fields}, i64 {first}, i64 {last})")
-    f.do("br label %claim")
+    f.go("claim")
     f.block("exhausted")
 
 
@@ -94,7 +100,7 @@ def _wait_text() -> str:
     """
     f = Function("wait", [("ptr", "slot"), ("i64", "start")])
     slot = "%slot"
-    f.do(f"br i1 {_is_occupied(f, slot)}, label %begin, label %done")
+    f.branch(_is_occupied(f, slot), "begin", "done")
     f.block("done")
     f.do("ret void")
     f.block("begin")
@@ -117,21 +123,21 @@ def _longer_rest(f: Function, now: str, lost: str, ended: str, length: str) -> s
     """
     much = f(f"icmp sgt i64 {f.multiply(lost, SHARE)}, {f(f'sub i64 {now}, {ended}')}")
     doubled = f(f"select i1 {much}, i64 {f.multiply(length, 2)}, i64 0")
-    least = f(f"call i64 @llvm.smax.i64(i64 {doubled}, i64 {SHORTEST_REST})")
-    return f(f"call i64 @llvm.smin.i64(i64 {least}, i64 {LONGEST_REST})")
+    least = f.most(doubled, SHORTEST_REST)
+    return f.least(least, LONGEST_REST)
 
 
 def _wait_until_empty(f: Function, slot: str) -> None:
     spins = f.variable("i64", "0")
-    f.do("br label %wait")
+    f.go("wait")
     f.block("wait")
-    f.do(f"br i1 {_is_occupied(f, slot)}, label %occupied, label %empty")
+    f.branch(_is_occupied(f, slot), "occupied", "empty")
     f.block("occupied")
     count = f.add(f.load("i64", spins, align=8), 1)
     f.do(f"store i64 {count}, ptr {spins}")
     f.do(RELAX)
     _let_others_run(f, slot, f(f"icmp sgt i64 {count}, {PATIENT}"))
-    f.do("br label %wait")
+    f.go("wait")
     f.block("empty")
 
 
@@ -155,19 +161,19 @@ def share_text(*, ranged: bool = False) -> str:
     nobody = f(f"icmp eq ptr {slot}, null")
     count = f(f"sub i64 %units, {first}") if ranged else "%units"
     few = f(f"icmp slt i64 {f.multiply(count, '%cost')}, {LEAST}")
-    f.do(f"br i1 {f(f'or i1 {nobody}, {few}')}, label %alone, label %together")
+    f.branch(f(f"or i1 {nobody}, {few}"), "alone", "together")
     f.block("alone")
     f.do(f"call void %work(ptr %fields, i64 {first}, i64 %units)")
     f.do("ret void")
     f.block("together")
     start = f(f"call i64 @now(ptr {slot})")
     resting = f(f"icmp slt i64 {start}, {f.load('i64', slot, REST, align=8)}")
-    f.do(f"br i1 {resting}, label %alone, label %shared")
+    f.branch(resting, "alone", "shared")
     f.block("shared")
-    cost = f("call i64 @llvm.smax.i64(i64 %cost, i64 1)")
+    cost = f.most("%cost", 1)
     parts = f.load("i64", slot, PARTS, align=8)
     least, part = f(f"sdiv i64 {PIECE}, {cost}"), f(f"sdiv i64 {count}, {parts}")
-    piece = f.add(f(f"call i64 @llvm.smax.i64(i64 {least}, i64 {part})"), 1)
+    piece = f.add(f.most(least, part), 1)
     values = ("%work", "%fields", "%units", piece)
     for at, ((kind, _), value) in enumerate(zip(_WORK, values, strict=True)):
         f.store(kind, value, slot, WORK + 8 * at)
@@ -192,17 +198,17 @@ def watch_module() -> str:
         f.variable("i64", "0"),
     )  # when it had the core for certain; 0: unknown
     rested, length = f.variable("i64", "0"), f.variable("i64", "0")
-    f.do("br label %look")
+    f.go("look")
     f.block("look")
-    f.do(f"br i1 {_has_work(f, slot)}, label %enter, label %nothing")
+    f.branch(_has_work(f, slot), "enter", "nothing")
     f.block("nothing")
     f.do(RELAX)
     count = f.add(f.load("i64", idle, align=8), 1)
     f.do(f"store i64 {count}, ptr {idle}")
-    f.do(f"br i1 {f(f'icmp slt i64 {count}, {spins}')}, label %awake, label %tired")
+    f.branch(f(f"icmp slt i64 {count}, {spins}"), "awake", "tired")
     f.block("awake")
     is_time = f(f"icmp eq i64 {f(f'and i64 {count}, {EVERY - 1}')}, 0")
-    f.do(f"br i1 {is_time}, label %ask, label %look")
+    f.branch(is_time, "ask", "look")
     f.block("ask")
     _let_others_run(f, slot, "1")
     now, before = f(f"call i64 @now(ptr {slot})"), f.load("i64", seen, align=8)
@@ -210,7 +216,7 @@ def watch_module() -> str:
     lost = f(f"sub i64 {now}, {before}")
     gap = f(f"icmp sgt i64 {lost}, {GAP}")
     known = f(f"icmp ne i64 {before}, 0")
-    f.do(f"br i1 {f(f'and i1 {gap}, {known}')}, label %rest, label %look")
+    f.branch(f(f"and i1 {gap}, {known}"), "rest", "look")
     f.block("rest")
     ended, before = (f.load("i64", each, align=8) for each in (rested, length))
     longer = _longer_rest(f, now, lost, ended, before)
@@ -220,14 +226,14 @@ def watch_module() -> str:
     ended = f(f"call i64 @now(ptr {slot})")
     for each in (rested, seen):
         f.do(f"store i64 {ended}, ptr {each}")
-    f.do("br label %look")
+    f.go("look")
     f.block("tired")
     last = f.add(spins, naps)
-    f.do(f"br i1 {f(f'icmp slt i64 {count}, {last}')}, label %asleep, label %leave")
+    f.branch(f(f"icmp slt i64 {count}, {last}"), "asleep", "leave")
     f.block("asleep")
     f(f"call i32 {sleep}(i32 {nap})")
     f.do(f"store i64 0, ptr {seen}")
-    f.do("br label %look")
+    f.go("look")
     f.block("enter")
     f(f"atomicrmw add ptr {f.at(slot, INSIDE)}, i64 1 seq_cst, align 8")
     with f.when(_is_open(f, slot)):  # else it was closed meanwhile, and what lies in it may change
@@ -237,6 +243,6 @@ def watch_module() -> str:
             f.do(f"store i64 0, ptr {each}")
     f(f"atomicrmw sub ptr {f.at(slot, INSIDE)}, i64 1 seq_cst, align 8")
     f.do(RELAX)
-    f.do("br label %look")
+    f.go("look")
     f.block("leave")
     return f.module(_now_text())

@@ -12,12 +12,12 @@ import re
 from ..dtypes import DType
 from ..lower.casts import cast_text
 from ..lower.ir import Instruction
-from .code import SCALARS, Value, llvm_type, number
-from .lane_values import TRUE, LaneValues, Linear, constants
+from .lane_values import TRUE, LaneValues, Linear
 from .templates.operands import columns_of
+from .text import name_of_type
+from .value import SCALARS, Value, llvm_type, number
 
 _MEMORY = {"bool": "i8", "int8": "i8", "uint8": "i8", "int16": "i16", "uint16": "i16", "float16": "half"}
-_SUFFIX = {"half": "f16", "float": "f32", "double": "f64"}
 _FROM_BITS = {"bfloat16": "bitcast<F>({0} << U(16u))", "float16": "wg_unpack1_f16({0}, 0u)"}
 
 
@@ -113,7 +113,7 @@ class LaneMemory(LaneValues):
             if guard is not None:  # else the first element, which is there
                 at = code(f"select i1 {guard.name}, i64 {at}, i64 0")
             return self._loaded(
-                code(f"load {kind}, ptr {self._place(each.data, at)}, align {size}"), 0, dtype
+                code.lasting(f"load {kind}, ptr {self._place(each.data, at)}, align {size}"), 0, dtype
             )
         type, mask = f"<{width} x {kind}>", self._active(guard)
         if isinstance(index, Linear) and mask is None and index.stride in (1, 2, -1):
@@ -144,13 +144,9 @@ class LaneMemory(LaneValues):
         parts = []
         for first in (0, half):
             lanes = [first + lane // 2 if lane % 2 == 0 else width for lane in range(width)]
-            spread = (
-                f"shufflevector {chosen.type} {chosen.name}, {chosen.type} zeroinitializer, "
-                f"<{width} x i32> {constants('i32', lanes)}"
-            )
-            parts.append(vector(2 * first, Value(code(spread), "bool", width)))
-        evens = constants("i32", [2 * lane for lane in range(width)])
-        return code(f"shufflevector {type} {parts[0]}, {type} {parts[1]}, <{width} x i32> {evens}")
+            spread = code.shuffle(chosen.type, chosen.name, lanes, "zeroinitializer")
+            parts.append(vector(2 * first, Value(spread, "bool", width)))
+        return code.shuffle(type, parts[0], range(0, 2 * width, 2), parts[1])
 
     def _whole(self, buffer: int, index: Linear, type: str, size: int) -> str:
         """Lanes side by side, backwards, or two apart: whole vectors are loaded, then put in order."""
@@ -158,18 +154,14 @@ class LaneMemory(LaneValues):
 
         def vector(offset: int) -> str:
             place = self._place(buffer, self._folded("+", index.base, str(offset)))
-            return code(f"load {type}, ptr {place}, align {size}")
+            return code.lasting(f"load {type}, ptr {place}, align {size}")
 
         if index.stride == 1:
             return vector(0)
         if index.stride == -1:
-            back = constants("i32", [width - 1 - lane for lane in range(width)])
-            return code(f"shufflevector {type} {vector(1 - width)}, {type} poison, <{width} x i32> {back}")
+            return code.shuffle(type, vector(1 - width), range(width)[::-1])
         picks = [2 * lane if 2 * lane < width else 2 * lane + 1 for lane in range(width)]
-        return code(
-            f"shufflevector {type} {vector(0)}, {type} {vector(width - 1)}, "
-            f"<{width} x i32> {constants('i32', picks)}"
-        )
+        return code.shuffle(type, vector(0), picks, vector(width - 1))
 
     def _square(self, buffer: int, index: Linear) -> str:
         """As many elements from each lane's place on as there are lanes, transposed: the address of rows of
@@ -179,23 +171,22 @@ class LaneMemory(LaneValues):
         type = f"<{width} x {self._kind(dtype)}>"
         places = [self._folded("+", index.base, str(index.stride * lane)) for lane in range(width)]
         rows = [
-            code(f"load {type}, ptr {self._place(buffer, each)}, align {dtype.itemsize}") for each in places
+            code.lasting(f"load {type}, ptr {self._place(buffer, each)}, align {dtype.itemsize}")
+            for each in places
         ]
         square = code.variable(f"[{width} x {type}]")
         for at, column in enumerate(columns_of(code, type, width, dtype.itemsize, rows)):
-            code.do(f"store {type} {column}, ptr {code(f'getelementptr {type}, ptr {square}, i64 {at}')}")
+            code.do(f"store {type} {column}, ptr {code.at(square, at, type)}")
         return square
 
     def _row_of_square(self, each: Instruction, type: str) -> str:
         square, first, loop = self._squares[id(each)]
         row = self._folded("-", self._i64(loop), first)
-        return self.code.fresh(
-            f"load {type}, ptr {self.code(f'getelementptr {type}, ptr {square}, i64 {row}')}"
-        )
+        return self.code(f"load {type}, ptr {self.code.at(square, row, type)}")
 
     def _place(self, buffer: int, index: str) -> str:
         kind = self._kind(self.kernel.buffers[buffer].dtype)
-        return self.code(f"getelementptr {kind}, ptr {self._buffers[buffer]}, i64 {index}")
+        return self.code.at(self._buffers[buffer], index, kind)
 
     def _places(self, buffer: int, index: Instruction) -> str:
         kind, at = self._kind(self.kernel.buffers[buffer].dtype), self._spread(index)
@@ -205,9 +196,7 @@ class LaneMemory(LaneValues):
         """A masked load or gather."""
         mask = self.code.splat(mask, self._width)
         args = f"{place}, {mask.type} {mask.name}, {type} zeroinitializer"
-        name = f"@llvm.masked.{what}.{_short(type)}.{suffix}"
-        self.code.declared.add(f"declare {type} {name}({_types(args)})")
-        return self.code(f"call {type} {name}({args})")
+        return self.code(f"call {type} @llvm.masked.{what}.{name_of_type(type)}.{suffix}({args})")
 
     def store(self, each: Instruction) -> None:
         code, dtype = self.code, self.kernel.buffers[each.data].dtype
@@ -225,9 +214,8 @@ class LaneMemory(LaneValues):
         if count > 1 and whole:
             value, width = self._interleaved(values, type), count * width
             if mask is not None:
-                lanes = constants("i32", [lane // count for lane in range(width)])
-                wide = f"shufflevector {mask.type} {mask.name}, {mask.type} poison, <{width} x i32> {lanes}"
-                mask = Value(code(wide), "bool", width)
+                lanes = [lane // count for lane in range(width)]
+                mask = Value(code.shuffle(mask.type, mask.name, lanes), "bool", width)
             type = f"<{width} x {kind}>"
         if whole and isinstance(index, Linear):
             place = self._place(each.data, index.base)
@@ -249,36 +237,19 @@ class LaneMemory(LaneValues):
         lanes = self._width
         while len(values) > 1:  # the first half with the second half, lane by lane
             half = len(values) // 2
-            order = constants("i32", [lane // 2 + lane % 2 * lanes for lane in range(2 * lanes)])
-            values = [
-                self.code(f"shufflevector {type} {a}, {type} {b}, <{2 * lanes} x i32> {order}")
-                for a, b in zip(values[:half], values[half:], strict=True)
-            ]
+            order = [lane // 2 + lane % 2 * lanes for lane in range(2 * lanes)]
+            pairs = zip(values[:half], values[half:], strict=True)
+            values = [self.code.shuffle(type, a, order, b) for a, b in pairs]
             type, lanes = type.replace(f"<{lanes} ", f"<{2 * lanes} "), 2 * lanes
         return values[0]
 
     def _masked_store(self, what: str, type: str, value: str, to: str, mask: Value, suffix: str) -> None:
-        name, args = (
-            f"@llvm.masked.{what}.{_short(type)}.{suffix}",
-            f"{type} {value}, {to}, {mask.type} {mask.name}",
-        )
-        self.code.declared.add(f"declare void {name}({_types(args)})")
-        self.code.do(f"call void {name}({args})")
+        name = f"@llvm.masked.{what}.{name_of_type(type)}.{suffix}"
+        self.code.do(f"call void {name}({type} {value}, {to}, {mask.type} {mask.name})")
 
 
 def _vector(kind: str, width: int) -> str:
     return f"<{width} x {kind}>" if width else kind
-
-
-def _short(type: str) -> str:
-    """A vector's type as the names of intrinsics have it."""
-    width, _, kind = type[1:-1].partition(" x ")
-    return f"v{width}{_SUFFIX.get(kind, kind)}"
-
-
-def _types(args: str) -> str:
-    """The types among an intrinsic's arguments."""
-    return ", ".join(re.findall(r"(<\d+ x \w+>|ptr)(?= )", args))
 
 
 def _bools(x: Value) -> str:

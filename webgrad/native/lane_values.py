@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..lower.ir import BLOCK, COUNT, PANEL, Instruction, Kernel, Size
-from .code import SCALARS, Code, Value, llvm_type, number
 from .processor import Processor
+from .text import Function
 from .translation.translator import Translator
+from .value import SCALARS, Value, constants, llvm_type, number
 
 MOST_NARROW = 1 << 31  # elements of a buffer up to which indices in lanes have 32 bits
 TRUE = Value("true", "bool")
@@ -46,6 +47,7 @@ class LaneValues:
         self,
         kernel: Kernel,
         body: Sequence[Instruction],
+        code: Function,
         processor: Processor,
         lanes: int,
         first: int,
@@ -55,8 +57,8 @@ class LaneValues:
         self._instructions = list(body)
         self._first = first  # field, of those of the kernel
         self.lanes = lanes
-        self.code = Code()
-        self.translator = Translator(self.code)
+        self.code = code
+        self.translator = Translator(code)
         self.sizes = sizes
         self._processor = processor
         self._values: dict[int, Value | Linear | Register] = {}
@@ -75,10 +77,6 @@ class LaneValues:
         self._masked = processor.has_masks or (
             processor.register_bytes > 16 and all(each.dtype.itemsize >= 4 for each in kernel.buffers)
         )
-
-    def _field(self, kind: str, number: int) -> str:
-        place = self.code(f"getelementptr i64, ptr %fields, i64 {number}")
-        return self.code(f"load {kind}, ptr {place}, align 8, !invariant.load !0")
 
     def _is_uniform(self, value: Any) -> bool:
         return value.stride == 0 if isinstance(value, Linear) else not value.width
@@ -142,13 +140,13 @@ class LaneValues:
             if each.data not in self.sizes:
                 self.sizes.append(each.data)
             first = self._first + len(self.kernel.buffers) + len(self.kernel.scalars)
-            return Linear(self._field("i64", first + self.sizes.index(each.data)))
+            return Linear(self.code.field("i64", first + self.sizes.index(each.data)))
         return Linear(str(int(each.data)))
 
     def scalar(self, each: Instruction) -> Value:
         compute = self.kernel.scalars[each.data][1].compute
         kind = "i8" if compute == "bool" else SCALARS[compute]
-        value = self._field(kind, self._first + len(self.kernel.buffers) + each.data)
+        value = self.code.field(kind, self._first + len(self.kernel.buffers) + each.data)
         return Value(self.code(f"icmp ne i8 {value}, 0") if compute == "bool" else value, compute)
 
     def thread(self, each: Instruction) -> Linear:
@@ -252,8 +250,3 @@ def _sizes_in_text(body: Sequence[Instruction]) -> set[int]:
             if each.op == "arithmetic" and each.data in "*/%":
                 found |= {id(arg) for arg in each.args}
     return found
-
-
-def constants(kind: str, numbers: Sequence[int]) -> str:
-    """A constant vector."""
-    return "<" + ", ".join(f"{kind} {each}" for each in numbers) + ">"

@@ -18,16 +18,10 @@ from webgrad import dtypes
 from webgrad.dtypes import DType
 from webgrad.graph.op import Op
 from webgrad.lower.casts import cast_text
-from webgrad.native.translation.expressions import WORDS
-from webgrad.native.translation.translator import (
-    Code,
-    Pointer,
-    Translator,
-    Value,
-    Variable,
-    Vector,
-    parsed_functions,
-)
+from webgrad.native.text import Function
+from webgrad.native.translation.expressions import WORDS, Pointer, Variable, Vector
+from webgrad.native.translation.translator import Translator, parsed_functions
+from webgrad.native.value import Value
 from webgrad.ops.maps import MAPS
 from webgrad.wgsl import library
 
@@ -368,7 +362,7 @@ def _guarded(x: int) -> int:
 def test_lanes_go_their_own_ways(reference: Callable[[int], int], width: int) -> None:
     functions, name = parsed_functions(FUNCTIONS), f"wg{reference.__name__}"
 
-    def write(code: Code, args: Sequence[Value]) -> Value:
+    def write(code: Function, args: Sequence[Value]) -> Value:
         return Translator(code, functions.__getitem__).call(name, args)
 
     x = np.random.default_rng(5).permutation(np.arange(100, dtype=np.uint32))
@@ -391,7 +385,7 @@ def test_every_function_of_the_library_is_translated() -> None:
                 args.append(Pointer(Variable("%p", value.scalar, 8)))
             else:
                 args.append(Vector((value,) * int(words[0][3])) if words[0].startswith("vec") else value)
-        assert Translator(Code()).called(name.removesuffix("_1"), args) is not None
+        assert Translator(Function("kernel", [])).called(name.removesuffix("_1"), args) is not None
 
 
 @pytest.mark.parametrize(
@@ -406,4 +400,6 @@ def test_every_function_of_the_library_is_translated() -> None:
 )
 def test_what_is_not_translated(text: str, message: str) -> None:
     with pytest.raises(wg.CompileError, match=message):
-        Translator(Code(), lambda name: parsed_functions(text)[name]).call("wg_f", [Value("%x", "f32")])
+        Translator(Function("f", []), lambda name: parsed_functions(text)[name]).call(
+            "wg_f", [Value("%x", "f32")]
+        )

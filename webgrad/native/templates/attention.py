@@ -15,9 +15,10 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import NamedTuple
 
+from ..jobs import kernel_function
 from ..text import Function
 from .exponentials import INTEGER, written
-from .operands import Field, Tile, least, scratch, stretches, transposed
+from .operands import Field, Tile, scratch, stretches, transposed
 
 __all__ = [
     "FINISH",
@@ -31,7 +32,6 @@ __all__ = [
     "heads_of",
     "kernel_text",
     "larger",
-    "most",
     "rows_text",
     "seen",
     "square_text",
@@ -169,15 +169,10 @@ def heads_of(f: Function, row: str | int, rows: str, queries: str) -> Iterator[t
     first, last = f(f"sdiv i64 {row}, {queries}"), f(f"sdiv i64 {f.add(end, -1)}, {queries}")
     with f.loop(first, f.add(last, 1)) as head:
         begin = f.multiply(head, queries)
-        start = most(f, begin, row)
-        stop = least(f, f.add(begin, queries), end)
+        start = f.most(begin, row)
+        stop = f.least(f.add(begin, queries), end)
         count = f(f"sub i64 {stop}, {start}")
         yield head, f(f"sub i64 {start}, {begin}"), count, f(f"sub i64 {start}, {row}")
-
-
-def most(f: Function, a: str | int, b: str | int) -> str:
-    """The larger of two i64."""
-    return f(f"call i64 @llvm.smax.i64(i64 {a}, i64 {b})")
 
 
 def square_text(tile: Tile) -> str:
@@ -272,7 +267,7 @@ class Unit:
         f = self.f
         end = f.add(query, "%shift")
         start = f(f"sub i64 {end}, {self.size[At.WINDOW]}")
-        low, high = (least(f, most(f, each, 0), "%count") for each in (start, end))
+        low, high = (f.least(f.most(each, 0), "%count") for each in (start, end))
         return low, high
 
     def _load(self, letter: str, head: str, rows: tuple[str, str], columns: tuple[str | int, str]) -> str:
@@ -324,11 +319,11 @@ class Unit:
 
 def kernel_text(tile: Tile) -> str:
     """`kernel`, which calls `unit`."""
-    f = Function("kernel", [("ptr", "fields"), ("i64", "begin"), ("i64", "end")])
+    f = kernel_function()
     factor, number = f.variable(tile.kind), f.variable("i32")
     f.do(f"call void @numbers(ptr %fields, ptr {factor}, ptr {number})")
     given = f(f"sext i32 {f.load('i32', number, align=4)} to i64")
-    count = least(f, most(f, given, 0), f.field("i64", At.KEYS))
+    count = f.least(f.most(given, 0), f.field("i64", At.KEYS))
     later = f.multiply(f(f"sub i64 {count}, {f.field('i64', At.QUERIES)}"), f.field("i64", At.LATE))
     shift = f.add(f.field("i64", At.SHIFT), later)
     scale = f.load(tile.kind, factor, align=tile.size)

@@ -22,13 +22,12 @@ from .attention import (
     fields_of_shape,
     kernel_text,
     larger,
-    most,
     seen,
     square_text,
     transpose,
 )
 from .exponentials import INTEGER, exponentials, lowest
-from .operands import MOST_SLOTS, Tile, least
+from .operands import MOST_SLOTS, Tile
 
 __all__ = ["blocks_of_rows", "blocks_text"]
 
@@ -125,7 +124,7 @@ def _tile_text(tile: Tile, name: str, height: int) -> str:
         for row in range(height):
             here = f.at(starts[row], line, kind)
             one = f.load(kind, here, row if name == "mix" else 0, kind, align=tile.size)
-            left = f.splat(kind, one, tile.lanes)
+            left = f.spread(kind, one, tile.lanes)
             for at in columns:
                 total = sums[row, at]
                 f.store(vector, tile.add_product(f, left, right[at], f.load(vector, total)), total)
@@ -157,7 +156,7 @@ def _weights_text(tile: Tile, masked: bool) -> str:
             line = f.at("%scores", f.multiply(number, tile.width), kind)
             place = f.add("%key", number)
             key = place if integer == "i64" else f(f"trunc i64 {place} to i32")
-            keys = f.splat(integer, key, tile.lanes) if hides else ""
+            keys = f.spread(integer, key, tile.lanes) if hides else ""
             for at in columns:
                 score = f.load(vector, line, at, kind, align=tile.size)
                 if masked:
@@ -211,13 +210,13 @@ class _Unit(Unit):
             "values": self.values,
             "wide_columns": self.wide_columns,
             "wide_values": self.wide_values,
-            "widest": most(f, self.wide_columns, self.wide_values),
+            "widest": f.most(self.wide_columns, self.wide_values),
         }
         self.at = _regions(tile, reads).places(f, tile, "%scratch", sizes)
         last = f.add(self.size[At.PARTS], -1)  # first, since it is the longest where keys are hidden
         self.first = f.multiply(f(f"sub i64 {last}, %part"), self.size[At.ROWS])
         total = f.multiply(self.size[At.FOLD], self.size[At.QUERIES])
-        self.rows = least(f, self.size[At.ROWS], f(f"sub i64 {total}, {self.first}"))
+        self.rows = f.least(self.size[At.ROWS], f(f"sub i64 {total}, {self.first}"))
         # Of each panel: where the keys end that any row sees, those begin that all do, and where they end
         self.ends = f.variable("i64", count=3 * _MOST_PANELS)
         self.low, self.high = f.variable("i64", str(1 << 62)), f.variable("i64", "0")
@@ -240,7 +239,7 @@ class _Unit(Unit):
         """Rows of queries, as panels of columns, times the scale."""
         f, tile, wide = self.f, self.tile, self.wide_columns
         self.load_queries(self.first, self.rows, self.at["lines"])
-        factor = f.splat(tile.kind, "%scale", tile.lanes)
+        factor = f.spread(tile.kind, "%scale", tile.lanes)
         with f.loop(0, self.rows, tile.width) as row:
             here = f.at(self.at["lines"], f.multiply(row, wide), tile.kind)
             panel = f.at(self.at["panels"], f.multiply(row, wide), tile.kind)
@@ -266,9 +265,9 @@ class _Unit(Unit):
             own = f.load("i64", query, align=8)
             low, high = self.limits(own)
             with f.when(f(f"icmp slt i64 {lane}, {left}")):
-                self._note(self.low, low, "smin")
-                self._note(self.high, high, "smax")
-                for place, value, how in zip(ends, (high, low, high), ("smax", "smax", "smin"), strict=True):
+                self._note(self.low, low, f.least)
+                self._note(self.high, high, f.most)
+                for place, value, how in zip(ends, (high, low, high), (f.most, f.most, f.least), strict=True):
                     self._note(place, value, how)
             integer = INTEGER[tile.kind]
             for side, value in ((0, low), (width, high)):
@@ -280,10 +279,8 @@ class _Unit(Unit):
         for number, place in enumerate(ends):
             f.store("i64", f.load("i64", place, align=8), self._end(row, number))
 
-    def _note(self, place: str, value: str, how: str) -> None:
-        f = self.f
-        before = f.load("i64", place, align=8)
-        f.store("i64", f(f"call i64 @llvm.{how}.i64(i64 {before}, i64 {value})"), place)
+    def _note(self, place: str, value: str, how: Callable[[str, str], str]) -> None:
+        self.f.store("i64", how(self.f.load("i64", place, align=8), value), place)
 
     def _end(self, row: str, number: int) -> str:
         f = self.f
@@ -299,12 +296,12 @@ class _Unit(Unit):
     def _add_keys(self, key: str) -> None:
         """A block of keys, for each panel."""
         f = self.f
-        count = least(f, f(f"sub i64 {f.load('i64', self.high, align=8)}, {key}"), KEYS)
+        count = f.least(f(f"sub i64 {f.load('i64', self.high, align=8)}, {key}"), KEYS)
         keys = self.operand("k", key, count, self.at.get("keys", ""), self.columns, self.columns)
         values = self.operand("v", key, count, self.at.get("values", ""), self.values, self.values)
         with f.loop(0, self.rows, self.tile.width) as row:
             high, first, last = (f.load("i64", self._end(row, number), align=8) for number in range(3))
-            own = least(f, count, f(f"sub i64 {high}, {key}"))
+            own = f.least(count, f(f"sub i64 {high}, {key}"))
             with f.when(f(f"icmp sgt i64 {own}, 0")):
                 early = f(f"icmp slt i64 {key}, {first}")
                 late = f(f"icmp slt i64 {last}, {f.add(key, own)}")
@@ -347,7 +344,7 @@ class _Unit(Unit):
     def _mask(self, row: str, keys: tuple[str, str]) -> str:
         """What the mask adds to the scores of a panel, key by key."""
         f, tile = self.f, self.tile
-        rows = least(f, f(f"sub i64 {self.rows}, {row}"), tile.width)
+        rows = f.least(f(f"sub i64 {self.rows}, {row}"), tile.width)
         self.load_mask(f.add(self.first, row), rows, keys, self.at["mask"], KEYS)
         transpose(f, tile, (self.at["mask"], KEYS), (self.at["turned"], tile.width), tile.width, keys[1])
         return self.at["turned"]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..text import Function
+from ..value import constants
 from .attention import (
     At,
     Division,
@@ -22,11 +23,10 @@ from .attention import (
     fields_of_shape,
     kernel_text,
     larger,
-    most,
     seen,
 )
 from .exponentials import INTEGER, exponentials, lowest
-from .operands import MOST_SLOTS, Field, Tile, least
+from .operands import MOST_SLOTS, Field, Tile
 
 __all__ = ["are_few", "few_rows_text", "rows_division"]
 
@@ -100,11 +100,6 @@ def _counts(tile: Tile) -> list[int]:
     return [each for each in (4, 2, 1) if each <= tile.lanes]
 
 
-def _prefetch(f: Function, place: str) -> None:
-    """Memory that is read soon: processors by themselves follow fewer rows, and one after another."""
-    f.do(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)")
-
-
 def _accumulators(tile: Tile) -> int:
     return 16 if tile.height > 8 else 8
 
@@ -124,15 +119,15 @@ def _dots_text(tile: Tile, source: str, rows: int) -> str:
     outs = [f.at("%out", at * KEYS, kind) for at in range(rows)]
     with f.loop(0, "%count", together) as key:
         keys = [
-            f.at("%here", f.multiply(least(f, f.add(key, at), last), "%step"), stored)
+            f.at("%here", f.multiply(f.least(f.add(key, at), last), "%step"), stored)
             for at in range(together)
         ]
         sums = [[f.variable(vector, "zeroinitializer") for _ in keys] for _ in lines]
         ahead = f.multiply("%step", together)
         with f.loop(0, "%columns", tile.lanes) as column:
             later = f.add(column, ahead)
-            for each in keys:
-                _prefetch(f, f.at(each, later, stored))
+            for each in keys:  # processors by themselves follow fewer rows, and one after another
+                f.prefetch(f.at(each, later, stored))
             right = [tile.read(f, source, each, column, tile.lanes) for each in keys]
             for line, totals in zip(lines, sums, strict=True):
                 left = f.load(vector, line, column, kind, align=tile.size)
@@ -191,27 +186,27 @@ def _weights_text(tile: Tile, masked: bool) -> str:
     kind, vector, lanes = tile.kind, tile.vector, tile.lanes
     integer = INTEGER[kind]
     indices = f"<{lanes} x {integer}>"
-    stop = least(f, "%high", f.add("%key", "%count"))
+    stop = f.least("%high", f.add("%key", "%count"))
     padded = f(f"and i64 {f.add('%count', lanes - 1)}, {-lanes}")
     bounds = []
     for each in ("%low", stop):
         relative = f(f"sub i64 {each}, %key")
         number = relative if integer == "i64" else f(f"trunc i64 {relative} to i32")
-        bounds.append(f.splat(integer, number, lanes))
+        bounds.append(f.spread(integer, number, lanes))
     before = f.load(kind, "%top", align=tile.size)
-    largest = f.variable(vector, f.splat(kind, before, lanes))
-    steps = "<" + ", ".join(f"{integer} {lane}" for lane in range(lanes)) + ">"
+    largest = f.variable(vector, f.spread(kind, before, lanes))
+    steps = constants(integer, range(lanes))
     with f.loop(0, padded, lanes) as at:
         score = f.load(vector, "%scores", at, kind, align=tile.size)
         if masked:
             score = f(f"fadd {vector} {score}, {f.load(vector, '%mask', at, kind, align=tile.size)}")
         number = at if integer == "i64" else f(f"trunc i64 {at} to i32")
-        place = f(f"add {indices} {f.splat(integer, number, lanes)}, {steps}")
+        place = f(f"add {indices} {f.spread(integer, number, lanes)}, {steps}")
         score = seen(f, tile, score, place, *bounds)
         f.store(vector, score, "%scores", at, kind)
         f.store(vector, larger(f, vector, score, f.load(vector, largest)), largest)
-    top = _folded(f, tile, f.load(vector, largest), largest=True)
-    spread = f.splat(kind, top, lanes)
+    top = f.folded(kind, lanes, f.load(vector, largest), lambda n, a, b: larger(f, f"<{n} x {kind}>", a, b))
+    spread = f.spread(kind, top, lanes)
     totals = f.variable(vector, "zeroinitializer")
     with f.loop(0, padded, lanes) as at:
         score = f.load(vector, "%scores", at, kind, align=tile.size)
@@ -220,7 +215,7 @@ def _weights_text(tile: Tile, masked: bool) -> str:
         f.store(vector, f(f"fadd {vector} {f.load(vector, totals)}, {weight}"), totals)
     factor = _factor(f, tile, before, top)
     sum_before = f(f"fmul {kind} {f.load(kind, '%total', align=tile.size)}, {factor}")
-    total = f(f"fadd {kind} {sum_before}, {_folded(f, tile, f.load(vector, totals))}")
+    total = f(f"fadd {kind} {sum_before}, {tile.total(f, f.load(vector, totals))}")
     for value, where in ((total, "%total"), (top, "%top"), (factor, "%factor")):
         f.store(kind, value, where)
     return f.text()
@@ -228,19 +223,8 @@ def _weights_text(tile: Tile, masked: bool) -> str:
 
 def _factor(f: Function, tile: Tile, before: str, after: str) -> str:
     """exp(before - after), of numbers."""
-    less = f.splat(tile.kind, f(f"fsub {tile.kind} {before}, {after}"), tile.lanes)
+    less = f.spread(tile.kind, f(f"fsub {tile.kind} {before}, {after}"), tile.lanes)
     return f(f"extractelement {tile.vector} {exponentials(f, less, tile.kind, tile.lanes)}, i64 0")
-
-
-def _folded(f: Function, tile: Tile, vector: str, *, largest: bool = False) -> str:
-    """The sum, or the maximum, of a vector's elements: one half to the other, down to one."""
-    lanes = tile.lanes
-    while lanes > 1:
-        type, lanes = f"<{lanes} x {tile.kind}>", lanes // 2
-        low, high = (f.shuffle(type, vector, range(at, at + lanes)) for at in (0, lanes))
-        type = f"<{lanes} x {tile.kind}>"
-        vector = larger(f, type, low, high) if largest else tile.add(f, low, high, type)
-    return f(f"extractelement <1 x {tile.kind}> {vector}, i64 0")
 
 
 # Sums of values
@@ -251,7 +235,8 @@ def _mix_text(tile: Tile, source: str, rows: int) -> str:
     f = Function(f"mix{rows}", [*_PANEL, ("i64", "columns"), ("ptr", "sums"), ("ptr", "factors")])
     kind, vector, stored = tile.kind, tile.vector, tile.stored(source)
     factors = [
-        f.splat(kind, f.load(kind, "%factors", row, kind, align=tile.size), tile.lanes) for row in range(rows)
+        f.spread(kind, f.load(kind, "%factors", row, kind, align=tile.size), tile.lanes)
+        for row in range(rows)
     ]
     start = "0"
     for vectors in (min(4, _accumulators(tile) // rows), 1):
@@ -263,11 +248,11 @@ def _mix_text(tile: Tile, source: str, rows: int) -> str:
             with f.loop(0, "%count") as key:
                 line = f.at(here, f.multiply(key, "%step"), stored)
                 for at in places if vectors > 1 else ():  # what this row has beside them, or the next row
-                    _prefetch(f, f.at(line, at + vectors * tile.lanes, stored))
+                    f.prefetch(f.at(line, at + vectors * tile.lanes, stored))
                 values = {at: tile.read(f, source, line, at, tile.lanes) for at in places}
                 for row in range(rows):
                     one = f.load(kind, "%rows", f.add(key, row * KEYS), kind, align=tile.size)
-                    weight = f.splat(kind, one, tile.lanes)
+                    weight = f.spread(kind, one, tile.lanes)
                     for at in places:
                         total = sums[row, at]
                         made = tile.add_product(f, weight, values[at], f.load(vector, total))
@@ -307,13 +292,13 @@ def _sum_text(tile: Tile) -> str:
             factor = _factor(f, tile, own, f.load(kind, top, align=tile.size))
             share = f(f"fmul {kind} {weights}, {factor}")
             f.store(kind, f(f"fadd {kind} {f.load(kind, total, align=tile.size)}, {share}"), total)
-            spread = f.splat(kind, factor, tile.lanes)
+            spread = f.spread(kind, factor, tile.lanes)
             with f.loop(0, "%pitch", tile.lanes) as column:
                 value = f.load(vector, "%sums", f.add(f.add(skipped, line), column), kind, align=tile.size)
                 before = f.load(vector, out, column, kind, align=tile.size)
                 f.store(vector, tile.add_product(f, value, spread, before), out, column, kind)
         whole = f.load(kind, total, align=tile.size)
-        divisor = f.splat(kind, larger(f, kind, "0.5", whole), tile.lanes)
+        divisor = f.spread(kind, larger(f, kind, "0.5", whole), tile.lanes)
         with f.loop(0, "%pitch", tile.lanes) as column:
             value = f.load(vector, out, column, kind, align=tile.size)
             f.store(vector, f(f"fdiv {vector} {value}, {divisor}"), out, column, kind)
@@ -345,8 +330,8 @@ class _Unit(Unit):
         self._clear(own)
         low, high = (f.load("i64", each, align=8) for each in (self.low, self.high))
         with f.loop(self._first_block(low), high, f.multiply(parts, KEYS)) as key:
-            start = most(f, key, low)
-            stop = least(f, f.add(key, KEYS), high)
+            start = f.most(key, low)
+            stop = f.least(f.add(key, KEYS), high)
             self._add_keys(start, f(f"sub i64 {stop}, {start}"), own)
         arrived = f.variable("i64", "0")
         counter = f.at("%fields", f.add("%line", At.END), "i64")
@@ -387,7 +372,7 @@ class _Unit(Unit):
         f, tile, lines = self.f, self.tile, self.at["lines"]
         self.load_queries(0, self.rows, lines)
         self._pad(lines, self.rows, self.columns, self.wide_columns)
-        factor = f.splat(tile.kind, "%scale", tile.lanes)
+        factor = f.spread(tile.kind, "%scale", tile.lanes)
         with f.loop(0, f.multiply(self.rows, self.wide_columns), tile.lanes) as at:
             value = f.load(tile.vector, lines, at, tile.kind, align=tile.size)
             f.store(tile.vector, f(f"fmul {tile.vector} {value}, {factor}"), lines, at, tile.kind)
@@ -403,12 +388,12 @@ class _Unit(Unit):
         with f.loop(0, self.rows) as row:
             low, high = self.limits(f(f"srem i64 {row}, {self.size[At.QUERIES]}"))
             for key, name, extreme, how in (
-                (low, "lows", self.low, "smin"),
-                (high, "highs", self.high, "smax"),
+                (low, "lows", self.low, f.least),
+                (high, "highs", self.high, f.most),
             ):
                 f.store("i64", key, self.at[name], row, "i64")
                 before = f.load("i64", extreme, align=8)
-                f.store("i64", f(f"call i64 @llvm.{how}.i64(i64 {before}, i64 {key})"), extreme)
+                f.store("i64", how(before, key), extreme)
 
     def _clear(self, own: dict[str, str]) -> None:
         f, tile = self.f, self.tile

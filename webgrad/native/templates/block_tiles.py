@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..jobs import kernel_function
 from ..processor import Processor
 from ..text import Function
 from .blocks import BlockWeights
 from .gemm import Blocks, divided, part
-from .operands import MOST_DEPTH, Field, Tile, least, scratch
+from .operands import MOST_DEPTH, Field, Tile, scratch
 
 __all__ = ["tile_of_rows", "tiled_strips", "tiled_text"]
 
@@ -45,16 +46,13 @@ def tiled_strips(tile: Tile, step: int, m: int, n: int, k: int, threads: int) ->
 
 def tiled_text(tile: Tile, name: str, processor: Processor) -> str:
     """`kernel`: a unit is some rows of x and a strip of rows of weights."""
-    f = Function("kernel", [("ptr", "fields"), ("i64", "begin"), ("i64", "end")])
+    f = kernel_function()
     m, n, rows, strip = (f.field("i64", each) for each in (Field.M, Field.N, Field.ROWS, Field.COLUMNS))
     down = f(f"sdiv i64 {f.add(f.add(m, rows), -1)}, {rows}")
     with scratch(f) as place, f.loop("%begin", "%end") as unit:
         row = f.multiply(f(f"srem i64 {unit}, {down}"), rows)
         column = f.multiply(f(f"sdiv i64 {unit}, {down}"), strip)
-        sizes = (
-            least(f, rows, f(f"sub i64 {m}, {row}")),
-            least(f, strip, f(f"sub i64 {n}, {column}")),
-        )
+        sizes = f.least(rows, f(f"sub i64 {m}, {row}")), f.least(strip, f(f"sub i64 {n}, {column}"))
         where = ", ".join(f"i64 {each}" for each in (row, column, *sizes))
         f.do(f"call void @block(ptr %fields, {where}, ptr {place})")
     micros = [_micro_text(tile, vectors) for vectors in range(1, tile.vectors + 1)]
@@ -76,12 +74,12 @@ def _block_text(tile: Tile) -> str:
     out = f.at(sums, f.multiply(stride, strip), "float")
     panels = f.at(out, f.multiply(stride, strip), "float")
     with f.loop(0, k, depth) as at:
-        ks = least(f, depth, f(f"sub i64 {k}, {at}"))
+        ks = f.least(depth, f(f"sub i64 {k}, {at}"))
         first = f(f"icmp eq i64 {at}, 0")
         what = f"i64 0, i64 %row, i64 {at}, i64 %rows, i64 {ks}, ptr {panels}"
         f.do(f"call void @load_a(ptr %fields, {what})")
         with f.loop(0, "%columns", height) as column:
-            count = least(f, f(f"sub i64 %columns, {column}"), height)
+            count = f.least(f(f"sub i64 %columns, {column}"), height)
             where = f"i64 {f.add('%column', column)}, i64 {at}, i64 {count}, i64 {ks}"
             f.do(f"call void @unpack(ptr %fields, {where}, ptr {filled})")
             line = f.at(sums, f.multiply(column, stride), "float")
@@ -118,7 +116,7 @@ def _micro_text(tile: Tile, vectors: int) -> str:
             right = {at: f.load(vector, x, step * tile.width + at, "float", align=4) for at in columns}
             for row in rows:
                 weight = f.load("float", weights, row * MOST_DEPTH + step, "float", align=4)
-                left = f.splat("float", weight, tile.lanes)
+                left = f.spread("float", weight, tile.lanes)
                 for at in columns:
                     total = sums[row, at]
                     f.store(vector, tile.add_product(f, left, right[at], f.load(vector, total)), total)

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...ops.blocks import FORMATS as BLOCKS
+from ..jobs import kernel_function
 from ..processor import Processor
 from ..text import FLOATS, INTEGERS, LANES, Function
 from .formats import FORMATS, NativeFormat, scales_together
-from .operands import Field, least, scratch
+from .operands import Field, scratch
 
 __all__ = ["INDEX", "BlockWeights", "packed_text", "weights_text"]
 
@@ -80,7 +81,7 @@ class BlockWeights:
     def _spread(self, value: str) -> list[str]:
         f, runs = self.f, self.format.runs
         if runs == 1:
-            return [f.splat("float", value)]
+            return [f.spread("float", value)]
         return [f.shuffle(f"<{runs} x float>", value, [run] * LANES) for run in range(runs)]
 
     def store(self, weights: Weights, out: str) -> None:
@@ -94,7 +95,7 @@ class BlockWeights:
 
 def packed_text(name: str, few: int, processor: Processor, *, direct: bool) -> str:
     """`kernel` for so many rows; `direct`: they lie in memory one after another, and are no hole."""
-    f = Function("kernel", [("ptr", "fields"), ("i64", "begin"), ("i64", "end")])
+    f = kernel_function()
     n, k, strip = (f.field("i64", each) for each in (Field.N, Field.K, Field.COLUMNS))
     loaded = f.variable("i64", "0")
     with scratch(f) as sums, f.loop("%begin", "%end") as unit:
@@ -105,7 +106,7 @@ def packed_text(name: str, few: int, processor: Processor, *, direct: bool) -> s
                 f.store("i64", "1", loaded)
                 f.do(f"call void @load_a(ptr %fields, i64 0, i64 0, i64 0, i64 {few}, i64 {k}, ptr {x})")
         column = f.multiply(unit, strip)
-        columns = least(f, strip, f(f"sub i64 {n}, {column}"))
+        columns = f.least(strip, f(f"sub i64 {n}, {column}"))
         f.do(f"call void @rows(ptr %fields, ptr {x}, ptr {sums}, i64 {column}, i64 {columns}, i64 {strip})")
         f.do(
             f"call void @finish(ptr %fields, i64 0, i64 0, i64 {column}, i64 {few}, i64 {columns}, "
@@ -165,7 +166,7 @@ class _Product:
         offsets = [f.variable("float", count=STRETCH) for _ in range(count if format.has_offset else 0)]
         starts = [f.multiply(f.add(f.add("%first", row), at), self.blocks) for at in range(count)]
         with f.loop(0, self.blocks, STRETCH // format.runs) as first:
-            number = least(f, f(f"sub i64 {self.blocks}, {first}"), STRETCH // format.runs)
+            number = f.least(f(f"sub i64 {self.blocks}, {first}"), STRETCH // format.runs)
             for at in range(count):
                 self._take_scales(f.add(starts[at], first), number, scales[at], offsets[at : at + 1])
             with f.loop(0, number) as block:
@@ -176,7 +177,10 @@ class _Product:
         for at in range(count):
             for x_at, each in enumerate(sums[at]):
                 place = f.add(f.multiply("%strip", x_row + x_at), f.add(row, at))
-                f.store("float", f.total(f.load(FLOATS, each)), "%sums", place, "float")
+                total = f.folded(
+                    "float", LANES, f.load(FLOATS, each), lambda n, a, b: f(f"fadd <{n} x float> {a}, {b}")
+                )
+                f.store("float", total, "%sums", place, "float")
 
     def _take_scales(self, start: str, number: str, scales: str, offsets: list[str]) -> None:
         """The scales of `number` blocks into their places."""
@@ -187,7 +191,7 @@ class _Product:
             some = f(f"icmp sge i64 {last}, 0")
             whole = f(f"select i1 {some}, i64 {number}, i64 0")
             with f.loop(0, whole, LANES) as at:
-                block = least(f, at, last)
+                block = f.least(at, last)
                 regions = weights.regions(self.words, self.total, f.add(start, block))
                 found = scales_together(f, format, regions, weights.converts)
                 self._keep(FLOATS, found, block, scales, offsets)
@@ -211,11 +215,11 @@ class _Product:
         f, format = self.f, self.format
         regions = self.weights.regions(self.words, self.total, at)
         ahead = f.at(regions[0], PREFETCH)
-        f.do(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 3, i32 1)")
+        f.prefetch(ahead)
         first = f.multiply(block, format.runs)
         scales, offsets = (
             [
-                f.splat("float", f.load("float", each, f.add(first, run), "float", align=4))
+                f.spread("float", f.load("float", each, f.add(first, run), "float", align=4))
                 for run in range(format.runs if each else 0)
             ]
             for each in own
@@ -235,7 +239,7 @@ def weights_text(name: str, processor: Processor, *, indexed: bool) -> str:
     """`kernel` whose units are rows of weights, K each; `indexed`: of the N rows there are, those that
     `fill_index` names.
     """
-    f = Function("kernel", [("ptr", "fields"), ("i64", "begin"), ("i64", "end")])
+    f = kernel_function()
     weights = BlockWeights(f, name, processor)
     size = weights.format.weights
     words, out = f.field("ptr", Field.B), f.field("ptr", Field.C)
@@ -244,7 +248,7 @@ def weights_text(name: str, processor: Processor, *, indexed: bool) -> str:
     total = f.multiply(blocks, n)
     index = f.variable("i32", count=_TOGETHER if indexed else 1)
     with f.loop("%begin", "%end", _TOGETHER) as first:
-        count = least(f, f(f"sub i64 %end, {first}"), _TOGETHER)
+        count = f.least(f(f"sub i64 %end, {first}"), _TOGETHER)
         if indexed:
             f.do(f"call void @fill_index(ptr %fields, i64 {first}, i64 {count}, ptr {index})")
         with f.loop(0, count) as at:

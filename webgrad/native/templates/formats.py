@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ...ops.blocks import FORMATS as BLOCKS
-from ..text import BYTES, INTEGERS, LANES, Function, integers
+from ..text import BYTES, INTEGERS, LANES, Function
+from ..value import constants
 
 __all__ = [
     "FORMATS",
@@ -211,7 +212,7 @@ def _both_nibbles(f: Function, region: str) -> str:
 def _scaled(f: Function, factor: str, numbers: str, runs: int, source: str = "i32") -> str:
     """A vector of factor * whole number."""
     real = f(f"sitofp <{runs} x {source}> {numbers} to <{runs} x float>")
-    return f(f"fmul <{runs} x float> {f.splat('float', factor, runs)}, {real}")
+    return f(f"fmul <{runs} x float> {f.spread('float', factor, runs)}, {real}")
 
 
 def _negative(f: Function, value: str, runs: int) -> str:
@@ -242,7 +243,7 @@ def _q3_k_scales(f: Function, regions: Regions, converts: bool) -> Scales:
     low, high = f.load("<8 x i8>", regions[2]), f.load("<4 x i8>", regions[2], 8)
     twice = f(f"zext {BYTES} {f.shuffle('<8 x i8>', low, [*range(8)] * 2)} to {INTEGERS}")
     fours = f(f"zext {BYTES} {f.shuffle('<4 x i8>', high, [*range(4)] * 4)} to {INTEGERS}")
-    shifts = integers([0] * 8 + [4] * 8), integers([at // 4 * 2 for at in range(16)])
+    shifts = constants("i32", [0] * 8 + [4] * 8), constants("i32", [at // 4 * 2 for at in range(16)])
     lower = _and(f, f(f"lshr {INTEGERS} {twice}, {shifts[0]}"), 15)
     upper = _left(f, _and(f, f(f"lshr {INTEGERS} {fours}, {shifts[1]}"), 3), 4)
     return _scaled(f, _half(f, converts, regions[3]), _less(f, _or(f, lower, upper), 32), 16), None

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..jobs import kernel_function
 from ..text import Function
-from .operands import MOST_DEPTH, MOST_SLOTS, Field, Tile, least, scratch
+from .operands import MOST_DEPTH, MOST_SLOTS, Field, Tile, scratch
 
 __all__ = ["Blocks", "blocks", "divided", "gemm_text", "pack_text", "packing", "part"]
 
@@ -99,7 +100,7 @@ def _micro_text(tile: Tile, height: int, width: int) -> str:
     sums = {(row, at): f.variable(vector, "zeroinitializer") for row in range(height) for at in columns}
     lines = [f.at("%c", f.multiply("%stride", row), kind) for row in range(height)]
     for line in lines:
-        f.do(f"call void @llvm.prefetch.p0(ptr {line}, i32 1, i32 3, i32 1)")
+        f.prefetch(line, written=True)
     unroll = _UNROLL if (height, width) == (tile.height, tile.width) else 1  # others compute what is left
     whole = f(f"and i64 %count, {-unroll}")
     for start, stop, steps in (("0", whole, unroll), (whole, "%count", 1))[:unroll]:
@@ -113,7 +114,7 @@ def _micro_text(tile: Tile, height: int, width: int) -> str:
                     at: f.load(vector, b, step * tile.width + at, kind, align=tile.size) for at in columns
                 }
                 for row in range(height):
-                    left = f.splat(
+                    left = f.spread(
                         kind, f.load(kind, a, step * tile.height + row, kind, align=tile.size), tile.lanes
                     )
                     for at in columns:
@@ -133,7 +134,7 @@ _BLOCK = [("ptr", "fields"), *_SIZES, ("i1", "packs"), ("ptr", "scratch")]
 
 
 def _kernel_text(tile: Tile) -> str:
-    f = Function("kernel", [("ptr", "fields"), ("i64", "begin"), ("i64", "end")])
+    f = kernel_function()
     m, n, height, width = (f.field("i64", each) for each in (Field.M, Field.N, Field.ROWS, Field.COLUMNS))
     down, across = (
         f(f"sdiv i64 {f.add(f.add(size, part), -1)}, {part}") for size, part in ((m, height), (n, width))
@@ -145,8 +146,8 @@ def _kernel_text(tile: Tile) -> str:
         above, at_column = f(f"sdiv i64 {unit}, {across}"), f(f"srem i64 {unit}, {across}")
         batch, at_row = f(f"sdiv i64 {above}, {down}"), f(f"srem i64 {above}, {down}")
         row, column = f.multiply(at_row, height), f.multiply(at_column, width)
-        rows = least(f, height, f(f"sub i64 {m}, {row}"))
-        columns = least(f, width, f(f"sub i64 {n}, {column}"))
+        rows = f.least(height, f(f"sub i64 {m}, {row}"))
+        columns = f.least(width, f(f"sub i64 {n}, {column}"))
         there = keeps
         for each, value in zip(packed, (f(f"select i1 {shared}, i64 0, i64 {batch}"), row), strict=True):
             same = f(f"icmp eq i64 {value}, {f.load('i64', each)}")
@@ -173,10 +174,8 @@ def _block_text(tile: Tile, direct: bool, packed: bool) -> str:
         place = f.add(f.multiply("%batch", batch), f.add(f.multiply("%row", row), "%column"))
         target = f.at(f.field("ptr", Field.C), place, kind)
 
-    with f.loop(
-        0, f(f"call i64 @llvm.smax.i64(i64 {k}, i64 1)"), depth
-    ) as at:  # if k is 0, sums are still set
-        ks = least(f, depth, f(f"sub i64 {k}, {at}"))
+    with f.loop(0, f.most(k, 1), depth) as at:  # if k is 0, sums are still set
+        ks = f.least(depth, f(f"sub i64 {k}, {at}"))
         first = f(f"icmp eq i64 {at}, 0")
         panels_a = f.at(kept, f.multiply(at, step_a), kind)
         with f.when("%packs"):
@@ -190,7 +189,7 @@ def _block_text(tile: Tile, direct: bool, packed: bool) -> str:
             else:
                 inside = f(f"srem i64 {column}, {group}")
                 with f.when(f(f"icmp eq i64 {inside}, 0")):
-                    what = f"i64 {at}, i64 {least(f, left, group)}, i64 {ks}, ptr {panels_b}"
+                    what = f"i64 {at}, i64 {f.least(left, group)}, i64 {ks}, ptr {panels_b}"
                     f.do(f"call void @load_b(ptr %fields, i64 %batch, i64 {across}, {what})")
             b, out, step = f.at(panels_b, f.multiply(inside, ks), kind), f.at(sums, column, kind), stride
             if direct:
@@ -232,15 +231,15 @@ def _packed_part(f: Function, tile: Tile, k: str) -> str:
 
 def pack_text(tile: Tile) -> str:
     """`kernel` that packs B by `load_b`, part after part of k, to C: `_packed_part` reads it there."""
-    f = Function("kernel", [("ptr", "fields"), ("i64", "begin"), ("i64", "end")])
+    f = kernel_function()
     n, k, depth, width = (f.field("i64", each) for each in (Field.N, Field.K, Field.DEPTH, Field.COLUMNS))
     start, batches, step = (f.field(kind, Field.C + at) for at, kind in enumerate(("ptr", "i64", "i64")))
     across = f(f"sdiv i64 {f.add(f.add(n, width), -1)}, {width}")
     with f.loop("%begin", "%end") as unit:
         batch, column = f(f"sdiv i64 {unit}, {across}"), f.multiply(f(f"srem i64 {unit}, {across}"), width)
-        columns = least(f, width, f(f"sub i64 {n}, {column}"))
+        columns = f.least(width, f(f"sub i64 {n}, {column}"))
         with f.loop(0, k, depth) as at:
-            ks = least(f, depth, f(f"sub i64 {k}, {at}"))
+            ks = f.least(depth, f(f"sub i64 {k}, {at}"))
             place = f.add(f.add(f.multiply(batch, batches), f.multiply(at, step)), f.multiply(column, ks))
             what = f"i64 {at}, i64 {columns}, i64 {ks}, ptr {f.at(start, place, tile.kind)}"
             f.do(f"call void @load_b(ptr %fields, i64 {batch}, i64 {column}, {what})")

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 
-from ..code import Code
 from ..jobs import FIRST_FIELD
 from ..text import RELAX, Function
 from .formats import WIDEN
@@ -27,7 +26,6 @@ __all__ = [
     "Tile",
     "columns_of",
     "filled_text",
-    "least",
     "load_text",
     "panels",
     "scratch",
@@ -132,11 +130,15 @@ class Tile:
     def add_product(self, f: Function, a: str, b: str, c: str, type: str = "") -> str:
         """a * b + c, of vectors or of elements."""
         type = type or self.vector
-        if self.kind[0] == "i" or not self.has_fma:
-            multiply = "mul" if self.kind[0] == "i" else "fmul"
-            return self.add(f, f(f"{multiply} {type} {a}, {b}"), c, type)
-        name = f"f{8 * self.size}" if type == self.kind else f"v{self.lanes}f{8 * self.size}"
-        return f(f"call {type} @llvm.fma.{name}({type} {a}, {type} {b}, {type} {c})")
+        if self.kind[0] != "i" and self.has_fma:
+            return f.fma(a, b, c, type)
+        return self.add(f, f(f"{'mul' if self.kind[0] == 'i' else 'fmul'} {type} {a}, {b}"), c, type)
+
+    def total(self, f: Function, vector: str) -> str:
+        """The sum of a vector's elements."""
+        return f.folded(
+            self.kind, self.lanes, vector, lambda n, a, b: self.add(f, a, b, f"<{n} x {self.kind}>")
+        )
 
     def stored(self, source: str) -> str:
         """The type of a stored element."""
@@ -150,11 +152,6 @@ class Tile:
         if stored == "half":
             return f(f"fpext {small} {value} to {wide}")
         return WIDEN[source](f, value, lanes) if source in WIDEN else value
-
-
-def least(f: Function, a: str | int, b: str | int) -> str:
-    """The smaller of two i64."""
-    return f(f"call i64 @llvm.smin.i64(i64 {a}, i64 {b})")
 
 
 def stretches(f: Function, tile: Tile, stop: str, whole: str | None = None) -> Iterator[tuple[str, int, str]]:
@@ -171,20 +168,20 @@ def stretches(f: Function, tile: Tile, stop: str, whole: str | None = None) -> I
 def scratch(f: Function) -> Iterator[str]:
     """Memory that no other thread uses meanwhile."""
     taken = f.at("%fields", Field.TAKEN, "i64")
-    f.do("br label %claim")
+    f.go("claim")
     f.block("claim")
     before = f(f"load atomic i64, ptr {taken} monotonic, align 8")
-    slot = f(f"call i64 @llvm.cttz.i64(i64 {f(f'xor i64 {before}, -1')}, i1 false)")
+    slot = f.intrinsic("cttz", "i64", f(f"xor i64 {before}, -1"))
     free = f(f"icmp slt i64 {slot}, {f.field('i64', Field.SLOTS)}")
-    f.do(f"br i1 {free}, label %try, label %busy")
+    f.branch(free, "try", "busy")
     f.block("busy")
     f.do(RELAX)
-    f.do("br label %claim")
+    f.go("claim")
     f.block("try")
     bit = f(f"shl i64 1, {slot}")
     after = f(f"or i64 {before}, {bit}")
     pair = f(f"cmpxchg ptr {taken}, i64 {before}, i64 {after} acquire monotonic, align 8")
-    f.do(f"br i1 {f(f'extractvalue {{ i64, i1 }} {pair}, 1')}, label %claimed, label %busy")
+    f.branch(f(f"extractvalue {{ i64, i1 }} {pair}, 1"), "claimed", "busy")
     f.block("claimed")
     yield f.at(f.field("ptr", Field.SCRATCH), f.multiply(slot, f.field("i64", Field.ROOM)))
     f(f"atomicrmw and ptr {taken}, i64 {f(f'xor i64 {bit}, -1')} release, align 8")
@@ -196,7 +193,7 @@ def panels(f: Function, tile: Tile, height: int, start: str | int = 0) -> Iterat
     many rows there are, at most `height`, and where element (row, k) goes: to out[k * height + row].
     """
     with f.loop(start, "%rows", height) as row:
-        rows = least(f, height, f(f"sub i64 %rows, {row}"))
+        rows = f.least(height, f(f"sub i64 %rows, {row}"))
         yield row, rows, f.at("%out", f.multiply(row, "%ks"), tile.kind)
 
 
@@ -279,7 +276,7 @@ def _rows_text(tile: Tile, name: str, height: int, group: int, source: str) -> s
     with f.loop(0, "%ks") as at:
         line, place = f.at("%here", f.multiply(at, "%k"), tile.stored(source)), f.multiply(at, height)
         for ahead in range(0, _GROUP, 64) if group > 1 else ():
-            f.do(f"call void @llvm.prefetch.p0(ptr {f.at(line, _GROUP + ahead)}, i32 0, i32 2, i32 1)")
+            f.prefetch(f.at(line, _GROUP + ahead), locality=2)
         for number, out in enumerate(outs):
             panel, start = f.at(out, place, tile.kind), 0
             while start < height:
@@ -293,10 +290,10 @@ def _rows_text(tile: Tile, name: str, height: int, group: int, source: str) -> s
 def _square_text(tile: Tile, name: str, height: int, source: str) -> str:
     """A square of an operand whose k lie side by side, transposed; for rows after `last` it is read again."""
     f = Function(name, [("ptr", "here"), ("i64", "row"), ("i64", "last"), ("ptr", "out")])
-    places = [f.multiply(least(f, "%last", at), "%row") for at in range(min(height, tile.lanes))]
+    places = [f.multiply(f.least("%last", at), "%row") for at in range(min(height, tile.lanes))]
     lines = [f.at("%here", each, tile.stored(source)) for each in places]
     for line in lines:
-        f.do(f"call void @llvm.prefetch.p0(ptr {f.at(line, _AHEAD)}, i32 0, i32 3, i32 1)")
+        f.prefetch(f.at(line, _AHEAD))
     square = [tile.read(f, source, line, 0, tile.lanes) for line in lines]
     for at, column in enumerate(transposed(f, tile, square) if height > 1 else square):
         f.store(tile.vector, column, "%out", at * height, tile.kind)
@@ -308,7 +305,7 @@ def transposed(f: Function, tile: Tile, rows: list[str]) -> list[str]:
     return columns_of(f, tile.vector, tile.lanes, tile.size, rows)
 
 
-def columns_of(f: Function | Code, type: str, count: int, size: int, rows: list[str]) -> list[str]:
+def columns_of(f: Function, type: str, count: int, size: int, rows: list[str]) -> list[str]:
     """The columns of a square of vectors with `count` elements of so many bytes. Elements first move within
     16 bytes.
     """

@@ -6,7 +6,7 @@ their order, so the last of several to one row stays; indices out of range are c
 
 from __future__ import annotations
 
-from ..jobs import FIRST_FIELD
+from ..jobs import FIRST_FIELD, kernel_function
 from ..text import Function, module
 
 __all__ = ["set_rows_module"]
@@ -16,7 +16,7 @@ _CHUNK = 64  # bytes
 
 def set_rows_module(bits: int, *, signed: bool) -> str:
     """The module, for indices of so many bits."""
-    f = Function("kernel", [("ptr", "fields"), ("i64", "begin"), ("i64", "end")])
+    f = kernel_function()
     result, base, index, updates, rows, count, size = (
         f.field("ptr" if at < 4 else "i64", FIRST_FIELD + at) for at in range(7)
     )  # the last is the bytes of a row
@@ -28,8 +28,8 @@ def set_rows_module(bits: int, *, signed: bool) -> str:
         if bits < 64:
             place = f(f"{'sext' if signed else 'zext'} i{bits} {place} to i64")
         if signed:
-            place = f(f"call i64 @llvm.smax.i64(i64 {place}, i64 0)")
-        row = f(f"call i64 @llvm.umin.i64(i64 {place}, i64 {last})")
+            place = f.most(place, 0)
+        row = f.intrinsic("umin", "i64", place, last)
         target, source = (
             f.at(each, f.multiply(which, size)) for each, which in ((result, row), (updates, at))
         )

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..jobs import kernel_function
 from ..text import Function
 from .gemm import Blocks, divided
-from .operands import Field, Tile, least, scratch, stretches
+from .operands import Field, Tile, scratch, stretches
 
 __all__ = ["MOST_FEW", "is_thin", "strips", "thin_text"]
 
@@ -49,7 +50,7 @@ def strips(
 
 def thin_text(tile: Tile, source: str, *, swapped: bool = False) -> str:
     """`kernel`, for few rows and a wide B; swapped: for few columns and a wide A."""
-    f = Function("kernel", [("ptr", "fields"), ("i64", "begin"), ("i64", "end")])
+    f = kernel_function()
     few, many = (f.field("i64", each) for each in ((Field.N, Field.M) if swapped else (Field.M, Field.N)))
     k, strip, kind = f.field("i64", Field.K), f.field("i64", Field.COLUMNS), tile.kind
     base = Field.A if swapped else Field.B
@@ -61,7 +62,7 @@ def thin_text(tile: Tile, source: str, *, swapped: bool = False) -> str:
         turned = f.at(sums, f.multiply(few, strip), kind)
         x = f.at(turned, f.multiply(few, strip), kind)
         batch, column = f(f"sdiv i64 {unit}, {across}"), f.multiply(f(f"srem i64 {unit}, {across}"), strip)
-        columns = least(f, strip, f(f"sub i64 {many}, {column}"))
+        columns = f.least(strip, f(f"sub i64 {many}, {column}"))
         with f.when(f(f"icmp ne i64 {batch}, {f.load('i64', loaded)}")):
             f.store("i64", batch, loaded)
             load = "load_b" if swapped else "load_a"
@@ -107,7 +108,7 @@ def _sweep(f: Function, tile: Tile, source: str, k: str, steps: int, rows: list[
     outs = [f.at("%sums", f.multiply(row, "%strip"), kind) for row in rows]
     xs = [f.at("%x", f.add(f.multiply(row, "%k"), k), kind) for row in rows]
     numbers = [[f.load(kind, x, at, kind) for x in xs] for at in range(steps)]
-    vectors = [[f.splat(kind, each, tile.lanes) for each in line] for line in numbers]
+    vectors = [[f.spread(kind, each, tile.lanes) for each in line] for line in numbers]
     for place, lanes, type in stretches(f, tile, "%count"):
         totals = [f.load(type, out, place, kind) for out in outs]
         for line, factors in zip(lines, vectors if lanes else numbers, strict=True):
@@ -150,25 +151,14 @@ def _dots(f: Function, tile: Tile, source: str, row: str, rows: int, column: str
             if lanes:  # short rows follow each other: what comes after them is asked for
                 for line in ws.values():
                     ahead = f.at(f.at(line, k, stored), _PREFETCH)
-                    f.do(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 3, i32 1)")
+                    f.prefetch(ahead)
             left = [f.load(type, each, k, kind) for each in xs]
             right = {each: tile.read(f, source, line, k, lanes) for each, line in ws.items()}
             for at, each in pairs:
                 place = (sums if lanes else rests)[at, each]
                 f.store(type, tile.add_product(f, left[at], right[each], f.load(type, place), type), place)
         for at, each in pairs:
-            total = tile.add(
-                f, _total(f, tile, f.load(vector, sums[at, each])), f.load(kind, rests[at, each]), kind
-            )
+            whole = tile.total(f, f.load(vector, sums[at, each]))
+            total = tile.add(f, whole, f.load(kind, rests[at, each]), kind)
             place = f.add(f.multiply(f.add(row, at), "%strip"), f.add(column, each))
             f.store(kind, total, "%sums", place, kind)
-
-
-def _total(f: Function, tile: Tile, vector: str) -> str:
-    """The sum of a vector's elements: one half to the other, down to one."""
-    lanes = tile.lanes
-    while lanes > 1:
-        type, lanes = f"<{lanes} x {tile.kind}>", lanes // 2
-        low, high = (f.shuffle(type, vector, range(at, at + lanes)) for at in (0, lanes))
-        vector = tile.add(f, low, high, f"<{lanes} x {tile.kind}>")
-    return f(f"extractelement <1 x {tile.kind}> {vector}, i64 0")

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from ...errors import CompileError
-from ..code import BITS, FLOATS, SCALARS, Code, Value, constant, llvm_type
+from ..text import Function
+from ..value import BITS, FLOATS, SCALARS, Value, constant, llvm_type
 
 _ORDERED = {"==": "oeq", "!=": "une", "<": "olt", ">": "ogt", "<=": "ole", ">=": "oge"}
 _COMPARED = {"==": "eq", "!=": "ne", "<": "lt", ">": "gt", "<=": "le", ">=": "ge"}
@@ -38,7 +39,7 @@ _COUNTING = {
 class Arithmetic:
     """What can be done with numbers; `mask` are the lanes that count (None: all)."""
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: Function) -> None:
         self.code = code
         self.mask: Value | None = None
         self._flags = ""

@@ -1,6 +1,6 @@
 """WGSL's expressions over values and vectors of them.
 
-In: trees, and what their names stand for. Out: instructions in a `Code`, and the value. What a call of a
+In: trees, and what their names stand for. Out: instructions in a `Function`, and the value. What a call of a
 function does, and how variables are read, is the subclass's.
 """
 
@@ -12,12 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple, TypeAlias, cast
-from zlib import crc32
 
 from ...errors import CompileError
 from ...wgsl import library
 from ...wgsl.source import Source
-from ..code import Value, constant, llvm_type
+from ..value import Value, constant, llvm_type
 from . import tree
 from .arithmetic import Arithmetic
 from .parser import Parser
@@ -87,7 +86,7 @@ class Expressions(Arithmetic):
     def load(self, variable: Variable) -> Value:
         """A variable's value now."""
         type = llvm_type(variable.scalar, variable.width)
-        name = self.code.fresh(f"load {type}, ptr {variable.place}")
+        name = self.code(f"load {type}, ptr {variable.place}")
         return Value(name, variable.scalar, variable.width)
 
     def value(self, each: tree.Expression, names: Names) -> Operand:
@@ -195,19 +194,16 @@ class Expressions(Arithmetic):
         """An element of an array of constants, which becomes a table of the module."""
         if any(part.name.startswith("%") for part in of.parts):
             raise CompileError("only arrays of constants are indexed in the library")
-        base, count = llvm_type(of.scalar, 0), len(of.parts)
-        numbers = ", ".join(f"{base} {part.name}" for part in of.parts)
-        table = f"@table.{crc32(numbers.encode()):08x}"
-        self.code.declared.add(f"{table} = private unnamed_addr constant [{count} x {base}] [{numbers}]")
-        place = self.convert("u64", self.builtin("min", [index, constant("u32", count - 1)]))
+        base, numbers = llvm_type(of.scalar, 0), [part.name for part in of.parts]
+        table = self.code.table(base, numbers)
+        place = self.convert("u64", self.builtin("min", [index, constant("u32", len(numbers) - 1)]))
         if not index.width:
-            address = self.code(f"getelementptr {base}, ptr {table}, i64 {place.name}")
-            return Value(self.code(f"load {base}, ptr {address}"), of.scalar)
+            one = self.code.lasting(f"load {base}, ptr {self.code.at(table, place.name, base)}")
+            return Value(one, of.scalar)
         found: Value = Value("poison", of.scalar, index.width)
         for lane in range(index.width):
             at = self.code(f"extractelement {place.type} {place.name}, i64 {lane}")
-            address = self.code(f"getelementptr {base}, ptr {table}, i64 {at}")
-            one = self.code(f"load {base}, ptr {address}")
+            one = self.code.lasting(f"load {base}, ptr {self.code.at(table, at, base)}")
             name = self.code(f"insertelement {found.type} {found.name}, {base} {one}, i64 {lane}")
             found = Value(name, of.scalar, index.width)
         return found

@@ -1,9 +1,9 @@
 """WGSL's expressions and the functions of `wgsl/library*.wgsl` as LLVM's text, for any number of lanes.
 
-In: the texts that kernels for GPUs are made of, and values. Out: instructions in a `Code`. So an op's meaning
-stays in its row. Functions are written in place of their calls. A condition may differ from lane to lane:
-what it guards is then computed for all lanes, and kept in those where it is true. Numbers are IEEE's; sums of
-products in functions of the library may be fused, which the library neither relies on nor minds.
+In: the texts that kernels for GPUs are made of, and values. Out: instructions in a `Function`. So an op's
+meaning stays in its row. Functions are written in place of their calls. A condition may differ from lane to
+lane: what it guards is then computed for all lanes, and kept in those where it is true. Numbers are IEEE's;
+sums of products in functions of the library may be fused, which the library neither relies on nor minds.
 """
 
 from __future__ import annotations
@@ -18,27 +18,16 @@ from ...errors import CompileError
 from ...wgsl import library
 from ...wgsl.source import Source
 from ...wgsl.syntax import parse_module
-from ..code import Code, Value, constant, llvm_type, number
+from ..text import Function
+from ..value import Value, constant, llvm_type
 from . import tree
 from .expressions import Bound, Expressions, Names, Operand, Pointer, Variable, Vector
 from .parser import Parser
 
-__all__ = [
-    "Code",
-    "Function",
-    "Pointer",
-    "Translator",
-    "Value",
-    "Variable",
-    "Vector",
-    "constant",
-    "llvm_type",
-    "number",
-    "parsed_functions",
-]
+__all__ = ["Parsed", "Translator", "parsed_functions"]
 
 
-class Function(NamedTuple):
+class Parsed(NamedTuple):
     """A parsed function."""
 
     parameters: tuple[str, ...]
@@ -46,11 +35,11 @@ class Function(NamedTuple):
     source: Source
 
 
-def parsed_functions(text: str) -> dict[str, Function]:
+def parsed_functions(text: str) -> dict[str, Parsed]:
     """The functions of a text by name."""
     source = Source(text)
     return {
-        each.name: Function(
+        each.name: Parsed(
             tuple(member.name for member in each.members), Parser(source, each.value[0]).block(), source
         )
         for each in parse_module(source).declarations
@@ -59,7 +48,7 @@ def parsed_functions(text: str) -> dict[str, Function]:
 
 
 @cache
-def library_function(name: str) -> Function:
+def library_function(name: str) -> Parsed:
     """A function of the library for one lane: `wg_exp`, or `wg_turn_far_f64` as wg_turn_far_f64_1."""
     text = library.written(name)
     return next(iter(parsed_functions(text).values()))
@@ -80,7 +69,7 @@ class _Frame(Names):
 class Translator(Expressions):
     """WGSL over values: operators and builtins (`arithmetic.py`), expressions, calls and statements."""
 
-    def __init__(self, code: Code, function: Callable[[str], Function] = library_function) -> None:
+    def __init__(self, code: Function, function: Callable[[str], Parsed] = library_function) -> None:
         super().__init__(code)
         self.function = function
 
@@ -123,9 +112,7 @@ class Translator(Expressions):
     def declared(self, value: Value, width: int) -> Variable:
         """A new variable."""
         value = self.code.splat(value, width)
-        variable = Variable(self.code.variable(value.type), value.scalar, value.width)
-        self.code.do(f"store {value.type} {value.name}, ptr {variable.place}")
-        return variable
+        return Variable(self.code.variable(value.type, value.name), value.scalar, value.width)
 
     def flags_of_lanes(self, width: int) -> Variable:
         """A variable that is false in every lane."""
@@ -182,20 +169,19 @@ class Translator(Expressions):
                     with self.masked(self.both(self.mask, wanted)):
                         self.statements(block, frame)
             return
-        yes, no, end = (self.code.new(letter)[1:] for letter in ("yes", "no", "end"))
-        self.code.do(f"br i1 {condition.name}, label %{yes}, label %{no if each.no.body else end}")
-        for label, block in ((yes, each.yes), (no, each.no)):
-            if label == yes or block.body:
-                with self.block(label, end):
-                    self.statements(block, frame)
-        self.code.label(end)
+        if each.no.body:
+            for holds in self.code.either(condition.name):
+                self.statements(each.yes if holds else each.no, frame)
+        else:
+            with self.code.when(condition.name):
+                self.statements(each.yes, frame)
 
     def repeat(self, each: tree.Loop, frame: _Frame) -> None:
         """A loop: goes on while a lane is active. Lanes for which it has ended wait."""
         code = self.code
-        head, body, end = (code.new(letter)[1:] for letter in ("head", "body", "end"))
+        head, body, end = (code.new(each) for each in ("head", "body", "end"))
         live = self.declared(self.mask or Value("true", "bool"), frame.width)
-        code.do(f"br label %{head}")
+        code.go(head)
         code.label(head)
         outer, stops, jumps = self.mask, frame.stops, frame.jumps
         waits = outer is not None or _has(each, tree.Return, tree.Jump) or each.leave is not None
@@ -206,8 +192,9 @@ class Translator(Expressions):
         if waits or condition.width:
             self.mask = self.both(self.mask if waits else self.load(live), condition)
             condition = self.builtin("any", [self.mask])
-        code.do(f"br i1 {condition.name}, label %{body}, label %{end}")
-        with self.block(body, head):
+        code.branch(condition.name, body, end)
+        code.label(body)
+        with code.scope():
             active = self.mask
             if _has(each.body, tree.Jump):
                 frame.jumps = {word: self.flags_of_lanes(frame.width) for word in ("break", "continue")}
@@ -224,6 +211,7 @@ class Translator(Expressions):
                 left, self.mask = self.mask, None
                 self.store(live, left)
         self.mask, frame.stops, frame.jumps = outer, stops, jumps
+        code.go(head)
         code.label(end)
 
     def jump(self, each: tree.Jump, frame: _Frame) -> None:
@@ -245,15 +233,6 @@ class Translator(Expressions):
         self.store(frame.returned, Value("true", "bool"))
 
     # Lanes
-
-    @contextmanager
-    def block(self, label: str, end: str) -> Iterator[None]:
-        """A block of code, behind which another follows."""
-        self.code.label(label)
-        self.code.memo.append({})
-        yield
-        self.code.memo.pop()
-        self.code.do(f"br label %{end}")
 
     @contextmanager
     def masked(self, mask: Value | None) -> Iterator[None]:

@@ -1,7 +1,7 @@
 """Statements of a user's kernel as LLVM's text: what one invocation does.
 
-In: trees. Out: instructions in a `Code`. Control flow is branches. A loop counts its turns, so that one that
-never ends is left. What is not translated is refused by name, with its line.
+In: trees. Out: instructions in a `Function`. Control flow is branches. A loop counts its turns, so that one
+that never ends is left. What is not translated is refused by name, with its line.
 """
 
 from __future__ import annotations
@@ -91,7 +91,6 @@ class Body(Expressions):
 
     def clear(self, address: str, bytes: int) -> None:
         """Make memory 0."""
-        self.code.declared.add("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
         self.code.do(f"call void @llvm.memset.p0.i64(ptr {address}, i8 0, i64 {bytes}, i1 false)")
 
     def assign(self, each: tree.Assign, frame: Frame) -> None:
@@ -110,51 +109,48 @@ class Body(Expressions):
 
     def when(self, each: tree.If, frame: Frame) -> None:
         condition = self.truth(self.data(each.condition, frame))
-        self.branch(
-            condition.name,
-            lambda: self.statements(each.yes, frame),
-            lambda: self.statements(each.no, frame),
-        )
+        for holds in self.code.either(condition.name):
+            self.statements(each.yes if holds else each.no, frame)
 
     def stop_if(self, condition: str, status: int) -> None:
         """Leave the kernel with a status."""
-        bad, well = (self.code.new(letter)[1:] for letter in ("bad", "well"))
-        self.code.do(f"br i1 {condition}, label %{bad}, label %{well}")
+        bad, well = (self.code.new(letter) for letter in ("bad", "well"))
+        self.code.branch(condition, bad, well)
         self.code.label(bad)
         self.code.do(f"store atomic i64 {status}, ptr {self.status} monotonic, align 8")
-        self.go("stop")
+        self.code.go("stop")
         self.code.label(well)
 
     def turn(self) -> None:
         """Count a turn of a loop: one that never ends must not hang."""
-        left = self.code.fresh(f"sub i64 {self.code.fresh(f'load i64, ptr {self.turns}')}, 1")
+        left = self.code(f"sub i64 {self.code(f'load i64, ptr {self.turns}')}, 1")
         self.code.do(f"store i64 {left}, ptr {self.turns}")
-        self.stop_if(self.code.fresh(f"icmp slt i64 {left}, 0"), ENDLESS)
+        self.stop_if(self.code(f"icmp slt i64 {left}, 0"), ENDLESS)
 
     def repeat(self, each: tree.Loop, frame: Frame) -> None:
         code = self.code
-        head, body, again, end = (code.new(letter)[1:] for letter in ("head", "body", "again", "end"))
-        self.go(head)
+        head, body, again, end = (code.new(letter) for letter in ("head", "body", "again", "end"))
+        self.code.go(head)
         code.label(head)
         self.turn()
         if each.condition is None:
-            self.go(body)
+            self.code.go(body)
         else:
             condition = self.truth(self.data(each.condition, frame))
-            code.do(f"br i1 {condition.name}, label %{body}, label %{end}")
+            code.branch(condition.name, body, end)
         code.label(body)
         inner = replace(frame, leave=end, again=again, scope=dict(frame.scope))
-        with self.scoped():
+        with self.code.scope():
             self.run(each.body.body, inner)
-            self.go(again)
+            self.code.go(again)
         code.label(again)
-        with self.scoped():
+        with self.code.scope():
             self.continuing(each, inner)
             if each.leave is None:
-                self.go(head)
+                self.code.go(head)
             else:
                 leave = self.truth(self.data(each.leave, inner))
-                code.do(f"br i1 {leave.name}, label %{end}, label %{head}")
+                code.branch(leave.name, end, head)
         code.label(end)
 
     def continuing(self, each: tree.Loop, frame: Frame) -> None:
@@ -169,33 +165,33 @@ class Body(Expressions):
 
     def switch(self, each: tree.Switch, frame: Frame) -> None:
         code, value = self.code, self.scalar(self.data(each.value, frame))
-        end = code.new("end")[1:]
+        end = code.new("end")
         inner = replace(frame, leave=end)
         default = end
-        labels = [code.new("case")[1:] for _ in each.cases]
+        labels = [code.new("case") for _ in each.cases]
         for label, (selectors, _) in zip(labels, each.cases, strict=True):
             for selector in selectors:
                 if selector is None:
                     default = label
                     continue
                 wanted = self.scalar(self.data(selector, frame), value.scalar)
-                same, other = self.binary("==", value, wanted), code.new("other")[1:]
-                code.do(f"br i1 {same.name}, label %{label}, label %{other}")
+                same, other = self.binary("==", value, wanted), code.new("other")
+                code.branch(same.name, label, other)
                 code.label(other)
-        self.go(default)
+        self.code.go(default)
         for label, (_, block) in zip(labels, each.cases, strict=True):
             code.label(label)
-            with self.scoped():
+            with self.code.scope():
                 self.statements(block, inner)
-            self.go(end)
+            self.code.go(end)
         code.label(end)
 
     def jump(self, each: tree.Jump, frame: Frame) -> None:
         target = frame.leave if each.keyword == "break" else frame.again
         if not target:
             raise Refusal(f"`{each.keyword}` is outside of a loop")
-        self.go(target)
-        self.code.label(self.code.new("dead")[1:])
+        self.code.go(target)
+        self.code.label(self.code.new("dead"))
 
     def give(self, each: tree.Return, frame: Frame) -> None:
         if each.value is not None:
@@ -212,8 +208,8 @@ class Body(Expressions):
         if not self.calls:
             self.invocation_ends()
         elif frame.end:
-            self.go(frame.end)
-        self.code.label(self.code.new("dead")[1:])
+            self.code.go(frame.end)
+        self.code.label(self.code.new("dead"))
 
 
 _STATEMENTS: dict[type, Callable[..., None]] = {

@@ -1,24 +1,24 @@
 """Expressions of a user's kernel as LLVM's text: values, places, calls.
 
-In: trees. Out: instructions in a `Code`, and what an expression stands for. Functions of the text are written
-in place of their calls. What is not translated is refused by name.
+In: trees. Out: instructions in a `Function`, and what an expression stands for. Functions of the text are
+written in place of their calls. What is not translated is refused by name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from ...wgsl.program import Program
 from ...wgsl.source import Source
 from ...wgsl.syntax import Declaration, parse_module
-from ..code import Code, Value
+from ..jobs import kernel_function
 from ..translation import tree
 from ..translation.expressions import literal
 from ..translation.parser import Parser
+from ..value import Value
 from .functions import Functions
 from .trees import called_names, returns_early
 from .types import Type, Types, scalar_type
@@ -77,7 +77,7 @@ class Expressions(Functions):
     """Writes what expressions compute. The subclass says where variables lie, and writes statements."""
 
     def __init__(self, program: Program) -> None:
-        super().__init__(Code())
+        super().__init__(kernel_function())
         self.program = program
         self.source = Source(program.text, program.origins)
         self.module = parse_module(self.source)
@@ -86,7 +86,7 @@ class Expressions(Functions):
         self.globals: dict[str, Binding] = {}
         self.bodies: dict[str, tree.Block] = {}
         self.calls: list[str] = []  # the functions that are being written; none: the entry point
-        self.turns = self.code.variable("i64", 8)  # that the loops of a workgroup have left
+        self.turns = self.code.variable("i64")  # that the loops of a workgroup have left
         self.status = ""  # the address at which a kernel says why it stopped
 
     def resolved(self, binding: Binding, at: int) -> Bound:
@@ -102,28 +102,6 @@ class Expressions(Functions):
     def run(self, body: Sequence[tree.Statement], frame: Frame) -> None:
         """A function's statements."""
         raise NotImplementedError
-
-    def go(self, label: str) -> None:
-        """Jump."""
-        self.code.do(f"br label %{label}")
-
-    @contextmanager
-    def scoped(self) -> Iterator[None]:
-        """A block of code that others do not follow from."""
-        self.code.memo.append({})
-        yield
-        self.code.memo.pop()
-
-    def branch(self, condition: str, yes: Callable[[], None], no: Callable[[], None]) -> None:
-        """if and else."""
-        labels = [self.code.new(letter)[1:] for letter in ("yes", "no", "end")]
-        self.code.do(f"br i1 {condition}, label %{labels[0]}, label %{labels[1]}")
-        for label, write in zip(labels, (yes, no), strict=False):
-            self.code.label(label)
-            with self.scoped():
-                write()
-            self.go(labels[2])
-        self.code.label(labels[2])
 
     def truth(self, data: Data) -> Value:
         """A condition."""
@@ -231,9 +209,8 @@ class Expressions(Functions):
         place = self.variable(scalar_type("bool"))
         self.write(place, left)
         condition = left if each.sign == "&&" else self.signed("!", left)
-        self.branch(
-            condition.name, lambda: self.write(place, self.truth(self.data(each.right, frame))), lambda: None
-        )
+        with self.code.when(condition.name):
+            self.write(place, self.truth(self.data(each.right, frame)))
         return self.truth(self.read(place))
 
     def applied(self, each: tree.Call, frame: Frame) -> Bound | None:
@@ -280,11 +257,11 @@ class Expressions(Functions):
             self.write(place, values[0])
             return None
         if name == "atomicCompareExchangeWeak":
-            pair = self.code.fresh(
+            pair = self.code(
                 f"cmpxchg ptr {place.address}, i32 {values[0].name}, i32 {values[1].name} monotonic monotonic"
             )
-            old = Value(self.code.fresh(f"extractvalue {{ i32, i1 }} {pair}, 0"), scalar)
-            done = Value(self.code.fresh(f"extractvalue {{ i32, i1 }} {pair}, 1"), "bool")
+            old = Value(self.code(f"extractvalue {{ i32, i1 }} {pair}, 0"), scalar)
+            done = Value(self.code(f"extractvalue {{ i32, i1 }} {pair}, 1"), "bool")
             members = (("old_value", 0, scalar_type(scalar)), ("exchanged", 4, scalar_type("bool")))
             return Group(
                 Type("struct", "__atomic_compare_exchange_result", 4, 8, members=members), (old, done)
@@ -294,7 +271,7 @@ class Expressions(Functions):
         word = _ATOMICS[name]
         if word in ("max", "min") and scalar == "u32":
             word = f"u{word}"
-        old_name = self.code.fresh(f"atomicrmw {word} ptr {place.address}, i32 {values[0].name} monotonic")
+        old_name = self.code(f"atomicrmw {word} ptr {place.address}, i32 {values[0].name} monotonic")
         return Value(old_name, scalar)
 
     def result_of(self, declaration: Declaration) -> Type | None:
@@ -319,11 +296,11 @@ class Expressions(Functions):
             self.run(body.body, inner)
             self.calls.pop()
             return inner.value
-        inner.end = self.code.new("returned")[1:]
+        inner.end = self.code.new("returned")
         inner.place = self.variable(inner.result) if inner.result is not None else None
-        with self.scoped():
+        with self.code.scope():
             self.run(body.body, inner)
-        self.go(inner.end)
+        self.code.go(inner.end)
         self.code.label(inner.end)
         self.calls.pop()
         return self.read(inner.place) if inner.place is not None else None

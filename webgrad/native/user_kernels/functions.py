@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
-from ..code import Value, constant
+from ..value import Value, constant
 from .types import Type, matrix_type, vector_type
 from .values import Data, Group, Refusal, Values, type_of
 

@@ -20,10 +20,11 @@ from typing import NamedTuple, cast
 
 from ...wgsl.program import Program
 from ...wgsl.syntax import PARAM_SPACES, Declaration, Member
-from ..code import Value, constant
 from ..jobs import FIRST_FIELD
+from ..text import module
 from ..translation import tree
 from ..translation.parser import Parser
+from ..value import Value, constant
 from .body import DISAGREED, Body
 from .expressions import BARRIERS, Argument, Binding, Frame, Kept
 from .trees import called_names, escapes, names_in, returns_early
@@ -62,16 +63,13 @@ class KernelWriter(Body):
         self.grid: list[Value] = []
         self.group: list[Value] = []
         self.done = ""  # for each invocation, whether it has returned
-        self.live = self.code.variable("i32", 4)  # how many have not
+        self.live = self.code.variable("i32")  # how many have not
 
     def text(self) -> str:
         """The function."""
         with self.guarded(self.entry.index):
             self._whole()
-        code = self.code
-        head = "define void @kernel(ptr %fields, i64 %begin, i64 %end) nounwind {"
-        body = ["entry:", *code.variables, *code.lines, "  ret void", "}"]
-        return "\n".join([*sorted(code.declared), head, *body])
+        return module(self.code.text(private=False))
 
     def _whole(self) -> None:
         code = self.code
@@ -80,15 +78,15 @@ class KernelWriter(Body):
         grid = [self.field(2 * len(self.program.bindings) + 2 + at, "i64") for at in range(3)]
         self.grid = [self._word(each) for each in grid]
         with self.counted("%begin", "%end") as number:
-            status = code.fresh(f"load atomic i64, ptr {self.status} monotonic, align 8")
-            code.do(f"br i1 {code.fresh(f'icmp eq i64 {status}, 0')}, label %work, label %stop")
+            status = code(f"load atomic i64, ptr {self.status} monotonic, align 8")
+            code.branch(code(f"icmp eq i64 {status}, 0"), "work", "stop")
             code.label("work")
             code.do(f"store i64 {MAX_TURNS}, ptr {self.turns}")
             row = code(f"udiv i64 {number}, {grid[0]}")
             ids = [code(f"urem i64 {number}, {grid[0]}"), code(f"urem i64 {row}, {grid[1]}")]
             self.group = [self._word(each) for each in [*ids, code(f"udiv i64 {row}, {grid[1]}")]]
             self.workgroup()
-        self.go("stop")
+        self.code.go("stop")
         code.label("stop")
 
     def _word(self, number: str) -> Value:
@@ -99,8 +97,7 @@ class KernelWriter(Body):
 
     def field(self, number: int, kind: str) -> str:
         """One of the numbers that a launch has."""
-        place = self.code(f"getelementptr i64, ptr %fields, i64 {FIRST_FIELD + number}")
-        return self.code(f"load {kind}, ptr {place}, align 8")
+        return self.code.field(kind, FIRST_FIELD + number)
 
     def variables_of(self, *spaces: str) -> list[Declaration]:
         """The module's variables in these address spaces."""
@@ -163,7 +160,7 @@ class KernelWriter(Body):
         """A variable of each invocation."""
         stride = -(-type.size // type.align) * type.align
         self.take(stride * self.invocations)
-        return Kept(self.code.variable(f"[{stride * self.invocations} x i8]", 16), type, stride)
+        return Kept(self.code.variable(f"[{stride * self.invocations} x i8]", align=16), type, stride)
 
     def allocated(self, each: tree.Declare, type: Type) -> Binding:
         """Where a new variable lies."""
@@ -173,8 +170,7 @@ class KernelWriter(Body):
         """What a name stands for in this region."""
         if isinstance(binding, Kept):
             offset = self.code(f"mul i64 {self.invocation}, {binding.stride}")
-            address = self.code(f"getelementptr i8, ptr {binding.base}, i64 {offset}")
-            return Place(address, binding.type, None, binding.writable)
+            return Place(self.code.at(binding.base, offset), binding.type, None, binding.writable)
         if isinstance(binding, Argument):
             values = tuple(self.builtin_value(each, at) for each in binding.names)
             return Group(binding.struct, values) if binding.struct is not None else values[0]
@@ -209,7 +205,7 @@ class KernelWriter(Body):
                 self.run(self.body(self.entry).body, frame)
             return
         self.take(self.invocations)
-        self.done = self.code.variable(f"[{self.invocations} x i8]", 4)
+        self.done = self.code.variable(f"[{self.invocations} x i8]", align=4)
         self.clear(self.done, self.invocations)
         self.code.do(f"store i32 {self.invocations}, ptr {self.live}")
         with self.region():
@@ -258,24 +254,10 @@ class KernelWriter(Body):
     @contextmanager
     def counted(self, start: str, stop: str) -> Iterator[str]:
         """for index in range(start, stop)."""
-        code = self.code
-        counter = code.variable("i64", 8)
-        head, body, latch, end = (code.new(letter)[1:] for letter in ("head", "body", "latch", "end"))
-        code.do(f"store i64 {start}, ptr {counter}")
-        self.go(head)
-        code.label(head)
-        index = code.fresh(f"load i64, ptr {counter}")
-        code.do(f"br i1 {code.fresh(f'icmp slt i64 {index}, {stop}')}, label %{body}, label %{end}")
-        code.label(body)
-        outer, self.latch = self.latch, latch
-        with self.scoped():
+        outer, self.latch = self.latch, self.code.new("latch")
+        with self.code.count(self.code.variable("i64", start), stop, latch=self.latch) as index:
             yield index
         self.latch = outer
-        self.go(latch)
-        code.label(latch)
-        code.do(f"store i64 {code.fresh(f'add i64 {index}, 1')}, ptr {counter}")
-        self.go(head)
-        code.label(end)
 
     @contextmanager
     def region(self) -> Iterator[None]:
@@ -283,24 +265,24 @@ class KernelWriter(Body):
         with self.counted("0", str(self.invocations)) as index:
             outer, self.invocation = self.invocation, index
             if self.has_barriers:
-                here = self.code.new("here")[1:]
-                over = self.code.fresh(f"load i8, ptr {self._flag()}")
-                over = self.code.fresh(f"icmp ne i8 {over}, 0")
-                self.code.do(f"br i1 {over}, label %{self.latch}, label %{here}")
+                here = self.code.new("here")
+                over = self.code(f"load i8, ptr {self._flag()}")
+                over = self.code(f"icmp ne i8 {over}, 0")
+                self.code.branch(over, self.latch, here)
                 self.code.label(here)
             yield
             self.invocation = outer
 
     def _flag(self) -> str:
-        return self.code(f"getelementptr i8, ptr {self.done}, i64 {self.invocation}")
+        return self.code.at(self.done, self.invocation)
 
     def invocation_ends(self) -> None:
         """`return` of the entry point."""
         if self.has_barriers:
             self.code.do(f"store i8 1, ptr {self._flag()}")
-            left = self.code.fresh(f"sub i32 {self.code.fresh(f'load i32, ptr {self.live}')}, 1")
+            left = self.code(f"sub i32 {self.code(f'load i32, ptr {self.live}')}, 1")
             self.code.do(f"store i32 {left}, ptr {self.live}")
-        self.go(self.latch)
+        self.code.go(self.latch)
 
     def uniform(self, body: Sequence[tree.Statement], frame: Frame, later: frozenset[str]) -> None:
         """Statements that have barriers among them: what is between becomes regions. `later` are the names
@@ -356,27 +338,25 @@ class KernelWriter(Body):
     def agreed(self, condition: tree.Expression, frame: Frame, *, otherwise: bool) -> str:
         """A condition on which all invocations agree; `otherwise` where none is left."""
         code = self.code
-        yes, no = code.variable("i1", 1), code.variable("i1", 1)
+        yes, no = (code.variable("i1") for _ in range(2))
         for place in (yes, no):
             code.do(f"store i1 false, ptr {place}")
         with self.region(), self.guarded(condition.at):
             value = self.truth(self.data(condition, frame))
             for place, said in ((yes, value), (no, self.signed("!", value))):
-                before = code.fresh(f"load i1, ptr {place}")
-                code.do(f"store i1 {code.fresh(f'or i1 {before}, {said.name}')}, ptr {place}")
-        true, false = (code.fresh(f"load i1, ptr {place}") for place in (yes, no))
-        self.stop_if(code.fresh(f"and i1 {true}, {false}"), DISAGREED)
-        return code.fresh(f"xor i1 {false}, true") if otherwise else true
+                before = code(f"load i1, ptr {place}")
+                code.do(f"store i1 {code(f'or i1 {before}, {said.name}')}, ptr {place}")
+        true, false = (code(f"load i1, ptr {place}") for place in (yes, no))
+        self.stop_if(code(f"and i1 {true}, {false}"), DISAGREED)
+        return code(f"xor i1 {false}, true") if otherwise else true
 
     def uniform_statement(self, each: tree.Statement, frame: Frame, later: frozenset[str]) -> None:
         """A statement that has a barrier in it, or leaves a loop that has."""
         inner = replace(frame, scope=dict(frame.scope))
         if isinstance(each, tree.If):
-            self.branch(
-                self.agreed(each.condition, frame, otherwise=False),
-                lambda: self.uniform(each.yes.body, inner, frozenset()),
-                lambda: self.uniform(each.no.body, replace(inner, scope=dict(frame.scope)), frozenset()),
-            )
+            for holds in self.code.either(self.agreed(each.condition, frame, otherwise=False)):
+                own = replace(inner, scope=dict(frame.scope))
+                self.uniform((each.yes if holds else each.no).body, own, frozenset())
         elif isinstance(each, tree.Loop):
             self.uniform_loop(each, inner)
         elif isinstance(each, tree.Block):
@@ -393,27 +373,27 @@ class KernelWriter(Body):
     def uniform_loop(self, each: tree.Loop, frame: Frame) -> None:
         """A loop that has a barrier in it."""
         code = self.code
-        head, body, again, end = (code.new(letter)[1:] for letter in ("head", "body", "again", "end"))
-        self.go(head)
+        head, body, again, end = (code.new(letter) for letter in ("head", "body", "again", "end"))
+        self.code.go(head)
         code.label(head)
         self.turn()
-        condition = code.fresh(f"icmp ne i32 {code.fresh(f'load i32, ptr {self.live}')}, 0")
+        condition = code(f"icmp ne i32 {code(f'load i32, ptr {self.live}')}, 0")
         if each.condition is not None:
             condition = self.agreed(each.condition, frame, otherwise=False)
-        code.do(f"br i1 {condition}, label %{body}, label %{end}")
+        code.branch(condition, body, end)
         code.label(body)
         inner = replace(frame, leave=end, again=again)
-        with self.scoped():
+        with self.code.scope():
             self.uniform(each.body.body, inner, frozenset(names_in((each.continuing, each.leave))))
-        self.go(again)
+        self.code.go(again)
         code.label(again)
-        with self.scoped():
+        with self.code.scope():
             self.uniform(each.continuing.body, inner, frozenset(names_in(each.leave)))
             if each.leave is None:
-                self.go(head)
+                self.code.go(head)
             else:
                 leave = self.agreed(each.leave, inner, otherwise=True)
-                code.do(f"br i1 {leave}, label %{end}, label %{head}")
+                code.branch(leave, end, head)
         code.label(end)
 
     def uniform_call(

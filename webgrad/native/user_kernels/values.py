@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
-from ..code import BITS, FLOATS, SCALARS, Code, Value, constant
+from ..text import Function
 from ..translation.arithmetic import Arithmetic
 from ..translation.expressions import folded
 from ..translation.translator import Translator
+from ..value import BITS, FLOATS, SCALARS, Value, constant
 from .types import Type, array_type, matrix_type, scalar_type, vector_type
 
 # What operators are not for
@@ -78,7 +79,7 @@ def type_of(data: Data) -> Type:
 class Values(Arithmetic):
     """What can be done with values and places."""
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: Function) -> None:
         super().__init__(code)
         self.library = Translator(code)
 
@@ -86,7 +87,7 @@ class Values(Arithmetic):
 
     def offset(self, address: str, bytes: int) -> str:
         """The address so many bytes on."""
-        return self.code(f"getelementptr i8, ptr {address}, i64 {bytes}") if bytes else address
+        return self.code.at(address, bytes) if bytes else address
 
     def read(self, place: Place) -> Data:
         """The value in a place."""
@@ -95,7 +96,7 @@ class Values(Arithmetic):
             order = " atomic" if type.kind == "atomic" else ""
             kind = "i32" if type.scalar == "bool" else SCALARS[type.scalar]
             more = " monotonic" if order else ""
-            name = self.code.fresh(f"load{order} {kind}, ptr {place.address}{more}, align {type.size}")
+            name = self.code(f"load{order} {kind}, ptr {place.address}{more}, align {type.size}")
             value = Value(name, type.scalar)
             return (
                 self.binary("!=", Value(name, "i32"), constant("i32", 0)) if type.scalar == "bool" else value
@@ -167,8 +168,7 @@ class Values(Arithmetic):
                 raise Refusal(f"{of.type.name} has no elements")
             place = self.clamped(index, self.length(of))
             offset = self.binary("*", self.convert("u64", place), constant("u64", of.type.stride))
-            address = self.code(f"getelementptr i8, ptr {of.address}, i64 {offset.name}")
-            return Place(address, of.type.element, None, of.writable)
+            return Place(self.code.at(of.address, offset.name), of.type.element, None, of.writable)
         if not isinstance(of, Group):
             raise Refusal("a number has no elements")
         place = self.clamped(index, constant("u32", len(of.parts)))
@@ -188,7 +188,7 @@ class Values(Arithmetic):
 
     def variable(self, type: Type) -> Place:
         """A place on the stack."""
-        return Place(self.code.variable(f"[{max(type.size, 1)} x i8]", max(type.align, 4)), type)
+        return Place(self.code.variable(f"[{max(type.size, 1)} x i8]", align=max(type.align, 4)), type)
 
     def member(self, of: Bound, name: str) -> Bound:
         """of.name: a member of a struct, or elements of a vector."""
