@@ -98,7 +98,12 @@ EXCEPTIONS: tuple[tuple[str, str, frozenset[str], str], ...] = (
     ("amp", "optim", frozenset({"Optimizer"}), "what it steps, for type checkers"),
     ("models", "nn", frozenset(), "a model is made of its modules"),
     ("onnx", "nn", frozenset(), "a loaded model as a module"),
-    ("onnx", "io.memory_map", frozenset(), "its files are mapped, and their names shown, as those of weights"),
+    (
+        "onnx",
+        "io.memory_map",
+        frozenset(),
+        "its files are mapped, and their names shown, as those of weights",
+    ),
     (
         "functions",
         "special.gamma",
