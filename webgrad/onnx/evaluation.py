@@ -148,17 +148,16 @@ class _Call:
 
     def apply(self, operator: Operator, inputs: Sequence[Any], attributes: Values) -> Sequence[Any]:
         """The function of a row, called with values in the form that it takes; its results as a sequence."""
-        given = [
-            self.host(each) if operator.input_name(at) in operator.host else self._usual(each)
-            for at, each in enumerate(inputs)
-        ]
+        given = [self._in_form(each, operator.input_name(at), operator) for at, each in enumerate(inputs)]
         if operator.takes_call:
             attributes = {**attributes, "call": self}
         found = operator.function(*given, **attributes)
         return found if isinstance(found, tuple) else (found,)
 
-    def _usual(self, value: Any) -> Any:
-        return self.tensor(value) if is_for_tensors(value) else value
+    def _in_form(self, value: Any, name: str, operator: Operator) -> Any:
+        if name in operator.host:
+            return self.host(value)
+        return self.tensor(value) if name not in operator.known and is_for_tensors(value) else value
 
 
 def is_for_tensors(value: Any) -> bool:
