@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from . import elementwise  # noqa: F401  (which fills the table)
+from . import (  # noqa: F401  (which fill the table)
+    activations,
+    convolution,
+    elementwise,
+    normalisation,
+    pooling,
+    products,
+)
 from .table import Call, Operator, find, operator, rows
 
 __all__ = ["Call", "Operator", "find", "operator", "rows"]
