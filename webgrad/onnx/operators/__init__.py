@@ -1,4 +1,4 @@
-"""ONNX's operators, a small function each, by family; importing this fills the table from every module here."""
+"""ONNX's operators, a small function each, by family; importing this fills the table from all modules here."""
 
 from __future__ import annotations
 
