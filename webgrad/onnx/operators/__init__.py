@@ -1,4 +1,4 @@
-"""ONNX's operators, a small function each, by family; importing this fills the table from all modules here."""
+"""ONNX's operators, a small function each, by family; importing this fills the table from every module."""
 
 from __future__ import annotations
 
