@@ -7,9 +7,12 @@ from . import (  # noqa: F401  (which fill the table)
     creation,
     elementwise,
     gathering,
+    optimisers,
     reductions,
     shapes,
+    signal,
     sorting,
+    texts,
 )
 from .table import Call, Operator, find, operator, rows
 
