@@ -115,8 +115,11 @@ class Model:
 
 
 def load(path: str | os.PathLike[str], device: Any = None) -> Model:
-    """A model from an ONNX file, ready to be called, on a device: by default the best one there is."""
-    target = Path(path)
+    """A model from an ONNX file, ready to be called, on a device: by default the best one there is.
+
+    `path` may be a name of `wg.models.catalogue()`, or a source, as `wg.models.pull` takes them.
+    """
+    target = wg.models.locate(path)
     contents = contents_of(parse(map_file(target), "Model", str(target)), target.parent, str(target))
     return Model(contents, str(target), device)
 
