@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from . import (  # noqa: F401  (which fill the table)
     activations,
+    attention,
     convolution,
     elementwise,
+    losses,
     normalisation,
     pooling,
     products,
