@@ -438,6 +438,7 @@ PUBLIC_NAMES = [
     "one_hot",
     "ones",
     "ones_like",
+    "onnx",
     "open_device",
     "open_device_async",
     "optim",

@@ -21,10 +21,11 @@ def only(*names: str) -> Any:
 
 def test_primitives_in_order() -> None:
     graph = wg.graph_of(lambda x, y: (x + y).sum(), (wg.zeros((2, 3)), wg.zeros(3)))
-    assert ops(graph) == ["input", "input", "expand", "add", "sum"] or "add" in ops(graph)
+    assert ops(graph)[-2:] == ["add", "sum"]
     assert [graph.nodes[at].name for at in graph.inputs] == ["x", "y"]
     [(name, last)] = graph.outputs
-    assert name == "output" and graph.nodes[last].shape == ()
+    assert name == "output"
+    assert graph.nodes[last].shape == ()
     for at, node in enumerate(graph.nodes):
         assert all(each < at for each in node.inputs)
 
@@ -39,9 +40,12 @@ def test_a_call_is_one_node_where_it_is_wanted() -> None:
     model = nn.Sequential(nn.Conv2d(2, 4, 3, padding=1), nn.Conv2d(4, 4, 3, groups=2), nn.ReLU()).eval()
     graph = wg.graph_of(model, (wg.zeros((1, 2, 5, 5)),), whole=whole)
     [call] = [each for each in graph.nodes if each.is_call]
-    assert call.op == "conv2d" and call.parameters == ("x", "weight", "bias")
-    assert call.attributes["padding"] in (1, (1, 1)) and call.shape == (1, 4, 5, 5)
-    assert "window" in ops(graph) and seen.count("conv2d") == 2  # the one with groups is not whole
+    assert call.op == "conv2d"
+    assert call.parameters == ("x", "weight", "bias")
+    assert call.attributes["padding"] in (1, (1, 1))
+    assert call.shape == (1, 4, 5, 5)
+    assert "window" in ops(graph)
+    assert seen.count("conv2d") == 2
 
 
 def test_an_outer_call_hides_those_in_it() -> None:
