@@ -18,6 +18,7 @@ from .values import is_held, stored
 __all__: list[str] = []
 
 SCALE = "float8_e8m0fnu"  # powers of 2 alone
+IN_RANGE = 23  # the last version whose own results of few bits stay in range; later ones drop higher bits
 BIAS = 127  # of their exponents; the code above the largest is NaN
 
 
@@ -44,7 +45,10 @@ def bit_cast(x: Any, *, to: int, call: Call) -> Any:
 
 def _cast(x: Any, to: ElementType, saturate: int, round_mode: str, call: Call) -> Any:
     if to.webgrad is None or not is_held(x):
-        return _cast_array(call.host(x), to, saturate, round_mode)
+        array = call.host(x)
+        if to.bits < 8 and call.opset <= IN_RANGE and array.dtype.kind == "f":
+            array = _in_range(array, to)
+        return _cast_array(array, to, saturate, round_mode)
     tensor = call.tensor(x)
     return tensor.astype(stored(to.name, tensor.device))
 
@@ -61,6 +65,13 @@ def _cast_array(x: Array, to: ElementType, saturate: int, round_mode: str) -> Ar
         x = np.clip(x.astype(np.float32), -largest, largest)
     with np.errstate(all="ignore"):
         return x.astype(to.numpy)
+
+
+def _in_range(x: Array, to: ElementType) -> Array:
+    """Numbers that a type of few bits has; NaN is its largest."""
+    facts: Any = ml_dtypes.finfo if to.name.startswith("float") else ml_dtypes.iinfo
+    low, high = float(facts(to.numpy).min), float(facts(to.numpy).max)
+    return np.clip(np.where(np.isnan(x), high, x), low, high)
 
 
 def _as_scales(x: Array, saturate: int, round_mode: str) -> Array:
