@@ -6,11 +6,15 @@ from . import (  # noqa: F401  (which fill the table)
     activations,
     attention,
     convolution,
+    detection,
     elementwise,
+    images,
     losses,
     normalisation,
     pooling,
     products,
+    recurrent,
+    resizing,
 )
 from .table import Call, Operator, find, operator, rows
 
