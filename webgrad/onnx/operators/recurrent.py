@@ -185,7 +185,7 @@ def _run(
 
 
 def _layer(kind: _Kind, weights: _Weights, options: _Options, at: int) -> tuple[_Layer, Any]:
-    """A direction's layer, and the bias of what comes of the input, with the state's where it is only added."""
+    """A direction's layer; and the bias of what comes of the input, with the state's if it is only added."""
     count = len(kind.activations)
     names = options.activations or kind.activations * weights.given.shape[0]
     functions = _activations(names, options.alphas, options.betas)[at * count :][:count]
