@@ -35,7 +35,7 @@ def value_of(value: Value, text: str, mean: Sequence[float] = (0,), std: Sequenc
 def layout_of(value: Value) -> str:
     """Where an input that is a picture has its channels; "" for others."""
     shape = value.shape or ()
-    if len(shape) != 4 or shape[1] in (1, 3) and shape[3] in (1, 3):
+    if len(shape) != 4 or (shape[1] in (1, 3) and shape[3] in (1, 3)):
         return ""
     return "channels-first" if shape[1] in (1, 3) else "channels-last" if shape[3] in (1, 3) else ""
 
@@ -108,7 +108,7 @@ def _of_picture(value: Value, path: str, mean: Sequence[float], std: Sequence[fl
     layout = layout_of(value)
     if not layout:
         raise wg.ArgumentError(
-            f"--input {value.name}: {value} is no picture, which has the shape (1, channels, height, width) or "
+            f"--input {value.name}: {value} is no picture: these are (1, channels, height, width) or "
             "(1, height, width, channels), with 1 or 3 channels"
         )
     _, *sides = _sides(value)
@@ -152,7 +152,7 @@ def _usual_side(at: int, side: int | str | None, sides: Mapping[str, int], usual
 
 
 def random_value(value: Value, shape: Sequence[int], random: np.random.Generator) -> Array:
-    """Floats from 0 to 1; whole numbers from 1 to 4, which most vocabularies and lengths have; true and false."""
+    """Floats from 0 to 1, truth values, and whole numbers from 1 to 4, which most vocabularies have."""
     dtype = _type_of(value)
     if dtype.kind == "O":
         return np.full(tuple(shape), "text", object)
