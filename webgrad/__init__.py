@@ -172,6 +172,7 @@ _LATER = {
     "tuning": "tune",
     "tools.explanation": "Explanation explain",
     "tools.memory": "MemoryReport memory",
+    "tools.traced_graph": "TracedGraph TracedNode graph_of",
     "tools.profiling.profile": "Profile profile",
     "tools.checking.check": "check",
     "tools.checking.verdict": "CheckReport",

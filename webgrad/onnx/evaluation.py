@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import webgrad as wg
@@ -17,15 +18,16 @@ from ..arrays import Array, np
 from .graph import Function, Graph, Node, Reference
 from .operators import Operator
 
-__all__ = ["Run", "Scope", "WaitsError", "as_tensor", "is_for_tensors"]
+__all__ = ["Run", "Scope", "Uploads", "Values", "WaitsError", "as_tensor", "is_for_tensors"]
 
 
 class WaitsError(Exception):
     """A node needs a value on the host that is computed on the device: the model cannot be captured."""
 
 
-HOST = 1 << 16  # elements: of larger arrays an operator is run on the device
+HOST = 1 << 16  # elements: larger arrays are worked on, and made, on the device
 Values = dict[str, Any]
+Uploads = dict[int, tuple[Array, wg.Tensor | None]]  # arrays by their identities, and as tensors
 
 
 @dataclass(slots=True)
@@ -53,6 +55,8 @@ class Run:
 
     device: Any
     opset: int
+    lasting: Uploads  # of all the model's runs
+    uploads: Uploads = field(default_factory=dict)  # of this one
     waits: list[str] = field(default_factory=list)  # nodes that needed a computed value on the host
 
     def model(self, graph: Graph, values: Values) -> list[Any]:
@@ -73,38 +77,37 @@ class Run:
         """Run nodes in their order; what nobody reads any more is let go of."""
         scope.nodes = scope.nodes or nodes
         for at, node in enumerate(nodes):
-            inputs = [scope.find(name) if name else None for name in node.inputs]
-            attributes = {name: _given(value, scope) for name, value in node.attributes.items()}
-            attributes = {name: value for name, value in attributes.items() if value is not None}
-            results: Sequence[Any]
-            if isinstance(node.operator, Function):
-                results = self.function(node.operator, inputs, attributes)
-            else:
-                results = self.operator(node, node.operator, inputs, attributes, scope)
-            scope.values.update(
-                (name, value) for name, value in zip(node.outputs, results, strict=False) if name
-            )
-            _refuse_missing_outputs(node, results)
+            scope.values.update(zip(node.outputs, self.node(node, scope), strict=False))
             for name in last_uses.get(at, ()):
                 scope.values.pop(name, None)
+
+    def node(self, node: Node, scope: Scope) -> Sequence[Any]:
+        """What a node gives."""
+        inputs = [scope.find(name) if name else None for name in node.inputs]
+        attributes = _given(node.attributes, scope) if node.refers else node.attributes
+        if isinstance(node.operator, Function):
+            return self.function(node.operator, inputs, attributes)
+        results = self.operator(node, node.operator, inputs, attributes, scope)
+        if len(results) < len(node.outputs):
+            _refuse_missing_outputs(node, results)
+        return results
 
     def function(self, function: Function, inputs: Sequence[Any], attributes: Values) -> list[Any]:
         """A function that the model brings, called."""
         values = dict.fromkeys(function.inputs) | dict(zip(function.inputs, inputs, strict=False))
         scope = Scope(values, function.defaults | attributes, function.opset)
-        self.nodes(function.nodes, scope, {})
+        self.nodes(function.nodes, scope, function.last_uses)
         return [scope.find(name) for name in function.outputs]
 
     def operator(
         self, node: Node, operator: Operator, inputs: Sequence[Any], attributes: Values, scope: Scope
     ) -> Sequence[Any]:
         """One operator: on the host, where all that it reads is known there; else on the device."""
-        _check(node, operator, inputs, attributes)
         try:
-            if operator.folds and not node.graphs and inputs and all(map(_is_small, inputs)):
-                with wg.at_capture():
-                    call = _Call(self, node, scope, "cpu", is_known=True)
-                    return list(map(_known, call.apply(operator, inputs, attributes)))
+            if operator.folds and not node.graphs and inputs and all(map(_is_known, inputs)):
+                found = self.folded(node, operator, inputs, attributes, scope)
+                if found is not None:
+                    return found
             return _Call(self, node, scope, self.device).apply(operator, inputs, attributes)
         except wg.WebgradError as error:
             error.args = (f"{node.label} ({operator}): {error}", *error.args[1:])
@@ -112,6 +115,28 @@ class Run:
         except (TypeError, ValueError, IndexError, KeyError, ArithmeticError, AttributeError) as error:
             shapes = ", ".join(_described(each) for each in inputs)
             raise wg.ModelFileError(f"{node.label} ({operator}) cannot take {shapes}: {error}") from error
+
+    def folded(
+        self, node: Node, operator: Operator, inputs: Sequence[Any], attributes: Values, scope: Scope
+    ) -> Sequence[Any] | None:
+        """What an operator gives on the host; None where that is too large to be made there."""
+        with wg.at_capture():
+            found = _Call(self, node, scope, "cpu", is_known=True).apply(operator, inputs, attributes)
+            return [_known(each) for each in found] if all(map(_is_small, found)) else None
+
+    def upload(self, array: Array) -> wg.Tensor:
+        """An array on the model's device: one of the file once, another one once in a run."""
+        if id(array) in self.lasting:
+            with wg.at_capture():
+                return self._uploaded(array, self.lasting)
+        return self._uploaded(array, self.uploads)
+
+    def _uploaded(self, array: Array, uploads: Uploads) -> wg.Tensor:
+        _, tensor = uploads.get(id(array), (array, None))
+        if tensor is None:
+            tensor = as_tensor(array, self.device)
+            uploads[id(array)] = array, tensor
+        return tensor
 
 
 @dataclass(slots=True)
@@ -158,7 +183,9 @@ class _Call:
         return value.numpy()
 
     def tensor(self, value: Any) -> wg.Tensor:
-        return value if isinstance(value, wg.Tensor) else as_tensor(value, self.device)
+        if isinstance(value, wg.Tensor):
+            return value
+        return as_tensor(value, self.device) if self.is_known else self.of.upload(value)
 
     def apply(self, operator: Operator, inputs: Sequence[Any], attributes: Values) -> Sequence[Any]:
         """The function of a row, called with values in the form that it takes; its results as a sequence."""
@@ -179,6 +206,7 @@ def is_for_tensors(value: Any) -> bool:
     return isinstance(value, np.ndarray) and _is_of_webgrad(value.dtype)
 
 
+@cache
 def _is_of_webgrad(dtype: Any) -> bool:
     try:
         wg.as_dtype(dtype)
@@ -194,37 +222,28 @@ def as_tensor(array: Array, device: Any) -> wg.Tensor:
     return wg.asarray(array, device=device)
 
 
-def _is_small(value: Any) -> bool:
+def _is_known(value: Any) -> bool:
+    """Whether the host may work on an input."""
     return value is None or (isinstance(value, np.ndarray) and value.size <= HOST)
 
 
+def _is_small(value: Any) -> bool:
+    """Whether a result may be made on the host."""
+    return value is None or (isinstance(value, np.ndarray | wg.Tensor) and value.size <= HOST)
+
+
 def _known(value: Any) -> Any:
-    """What an operator gave on the host, as arrays."""
-    if isinstance(value, list):
-        return list(map(_known, value))
+    """What an operator gave on the host, as an array."""
     return value.numpy() if isinstance(value, wg.Tensor) else value
 
 
-def _given(value: Any, scope: Scope) -> Any:
-    """An attribute's value; one that the call of a function gives is None where it is not given."""
-    return scope.attributes.get(value.name) if isinstance(value, Reference) else value
-
-
-def _check(node: Node, operator: Operator, inputs: Sequence[Any], attributes: Values) -> None:
-    unknown = sorted(set(attributes) - operator.attributes)
-    if unknown:
-        raise wg.ModelFileError(
-            f"{node.label}: {operator} of version {operator.since} has no attribute {', '.join(unknown)}; "
-            f"it has {', '.join(sorted(operator.attributes)) or 'none'}"
-        )
-    missing = sorted(operator.required - set(attributes))
-    if missing:
-        raise wg.ModelFileError(f"{node.label}: the attribute {', '.join(missing)} of {operator} is missing")
-    if len(inputs) > len(operator.inputs) and not operator.rest:
-        raise wg.ModelFileError(
-            f"{node.label}: {operator} of version {operator.since} takes {len(operator.inputs)} inputs, "
-            f"and gets {len(inputs)}"
-        )
+def _given(attributes: Values, scope: Scope) -> Values:
+    """Attributes with the values that the call of a function gives; without those that it does not give."""
+    found = {
+        name: scope.attributes.get(each.name) if isinstance(each, Reference) else each
+        for name, each in attributes.items()
+    }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _refuse_missing_outputs(node: Node, results: Sequence[Any]) -> None:

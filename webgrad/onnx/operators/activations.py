@@ -7,7 +7,7 @@ from typing import Any
 
 import webgrad as wg
 
-from .table import operator
+from .table import Call, operator
 
 MICROSOFT = "com.microsoft"
 
@@ -113,6 +113,44 @@ def _hardmax(x: Any, axis: Any) -> Any:
 _enter_softmax("Softmax", wg.softmax)
 _enter_softmax("LogSoftmax", wg.log_softmax)
 _enter_softmax("Hardmax", _hardmax)
+
+
+@operator("SwiGLU", 27)
+def swiglu(gate: Any, x: Any, *, alpha: float = 1.0) -> Any:
+    return swish(gate, alpha=alpha) * x
+
+
+# Elements dropped by chance
+
+
+@operator("Dropout", 12, host="ratio training_mode")
+def dropout(
+    x: Any, ratio: Any = None, training_mode: Any = None, *, seed: int | None = None, call: Call
+) -> Any:
+    """Numbers are those of webgrad's generator: a seed is only what others would draw with."""
+    p = 0.5 if ratio is None else float(ratio)
+    if training_mode is None or not training_mode or p == 0:
+        return _with_mask(x, wg.bool, call)
+    kept = wg.random.bernoulli(1.0 - p, x.shape, device=x.device)
+    return wg.where(kept, x * (1.0 / (1.0 - p)) if p < 1 else x, 0.0), kept
+
+
+def _with_mask(x: Any, dtype: Any, call: Call) -> Any:
+    """x as it is, and where it is wanted the mask that keeps all of it."""
+    return x if call.outputs < 2 else (x, wg.ones(x.shape, dtype, device=x.device))
+
+
+@operator("Dropout", 10)
+def inferred_dropout(x: Any, *, ratio: float = 0.5, call: Call) -> Any:
+    return _with_mask(x, wg.bool, call)
+
+
+@operator("Dropout")
+def old_dropout(
+    x: Any, *, consumed_inputs: Any = (), is_test: int = 0, ratio: float = 0.5, call: Call
+) -> Any:
+    """Its mask has the type of x."""
+    return _with_mask(x, x.dtype, call)
 
 
 # com.microsoft

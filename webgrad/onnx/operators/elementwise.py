@@ -51,7 +51,7 @@ def mean_of_many(*x: Any) -> Any:
     return reduce(wg.add, x) / len(x)
 
 
-@operator("Identity")
+@operator("Identity", known="x")
 def identity(x: Any) -> Any:
     return x
 
