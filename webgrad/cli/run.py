@@ -113,11 +113,13 @@ def _written(outputs: dict[str, Any], folder: Path) -> dict[str, str]:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise wg.ArgumentError(f"--output {folder}: {error.strerror or error}") from None
-    found = {}
+    found: dict[str, str] = {}
     for at, (name, value) in enumerate(outputs.items()):
         plain = re.sub(r"[^A-Za-z0-9._-]+", "_", name).lstrip(".") or f"output_{at}"
         if isinstance(value, np.ndarray) and value.dtype != object:
-            path = folder / f"{plain if plain not in found.values() else f'{plain}_{at}'}.npy"
+            path = folder / f"{plain}.npy"
+            if str(path) in found.values():
+                path = folder / f"{plain}_{at}.npy"
             wg.io.save(path, {plain: wg.asarray(value, device="cpu")})
             found[name] = str(path)
     return found
