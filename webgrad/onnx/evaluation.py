@@ -39,6 +39,7 @@ class Scope:
     attributes: Mapping[str, Any]  # of the call of the function around it
     opset: int
     outer: Scope | None = None
+    nodes: Sequence[Node] = ()  # of the graph
 
     def find(self, name: str) -> Any:
         scope: Scope | None = self
@@ -76,6 +77,7 @@ class Run:
 
     def nodes(self, nodes: Sequence[Node], scope: Scope, last_uses: Mapping[int, Sequence[str]]) -> None:
         """Run nodes in their order; what nobody reads any more is let go of."""
+        scope.nodes = scope.nodes or nodes
         for at, node in enumerate(nodes):
             scope.values.update(zip(node.outputs, self.node(node, scope), strict=False))
             for name in last_uses.get(at, ()):
@@ -165,6 +167,18 @@ class _Call:
 
     def run(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
         return self.of.graph(graph, inputs, self.scope)
+
+    def recomputed(self, name: str, given: Values) -> Any:
+        wanted, chosen = {name} - given.keys(), list[Node]()
+        for node in reversed(self.scope.nodes):
+            if not wanted.isdisjoint(node.outputs):
+                chosen.append(node)
+                wanted |= {*filter(None, node.inputs)} - given.keys()
+        if not chosen and name not in given:
+            raise wg.ModelFileError(f"{self.node.label}: no node of its graph computes {name}")
+        scope = Scope(dict(given), self.scope.attributes, self.scope.opset, self.scope, self.scope.nodes)
+        self.of.nodes(chosen[::-1], scope, {})
+        return scope.find(name)
 
     def host(self, value: Any) -> Any:
         if not isinstance(value, wg.Tensor):
