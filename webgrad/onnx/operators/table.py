@@ -37,6 +37,9 @@ class Call(Protocol):
     def tensor(self, value: Any) -> wg.Tensor:
         """A value as a tensor on the model's device."""
 
+    def once(self, make: Callable[[], Any]) -> Any:
+        """What `make` gives of the node's attributes and device: made once, for all calls."""
+
 
 # Weights in another form, made when a model is loaded. It takes the operator's inputs, None for computed
 # ones, and attributes; it gives values by the places of inputs that they replace, None for one that goes.
