@@ -10,7 +10,7 @@ import webgrad as wg
 
 from ...arrays import Array, np
 from .table import Call, operator
-from .values import is_array, moves, whole
+from .values import is_array, moves, uploaded, whole
 
 __all__: list[str] = []
 
@@ -20,7 +20,7 @@ __all__: list[str] = []
 def gather(x: Any, indices: Any, *, axis: int = 0) -> Any:
     """One known index is a slice, which is no launch."""
     if is_array(x):
-        x = wg.asarray(x, device="cpu" if is_array(indices) else indices.device)
+        x = uploaded(x, "cpu" if is_array(indices) else indices.device)
     if is_array(indices) and indices.ndim == 0:
         at, size = int(indices), x.shape[axis]
         if not -size <= at < size:
@@ -28,7 +28,7 @@ def gather(x: Any, indices: Any, *, axis: int = 0) -> Any:
         chosen = [slice(None)] * x.ndim
         chosen[axis] = at  # type: ignore[call-overload]
         return x[tuple(chosen)]
-    return wg.take(x, wg.asarray(indices, device=x.device), axis=axis)
+    return wg.take(x, uploaded(indices, x.device) if is_array(indices) else indices, axis=axis)
 
 
 @operator("GatherElements", 11)
