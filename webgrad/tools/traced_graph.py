@@ -17,7 +17,7 @@ from .. import dtypes
 from ..errors import CaptureError
 from ..evaluate.evaluate import compute_waiting, evaluation_lock
 from ..graph.composite import expand
-from ..graph.node import Node, line_of, scalar, signature
+from ..graph.node import Node, line_of, make, scalar, signature
 from ..graph.op import LEAF
 from ..graph.snapshot import Snapshot
 from ..graph.trace import RuntimeFloat, RuntimeInt, is_runtime, one_at_a_time, refuse_in_trace
@@ -26,6 +26,7 @@ from ..jit.examples import Examples, examples_of, labels_of_result, refuse_twice
 from ..jit.replay import runtime_number
 from ..jit.tensor_names import named_tensors
 from ..jit.trace import Traced, traced
+from ..ops.table import TABLE
 from ..schedule.pairs import split_pairs
 from ..tensor import Tensor
 
@@ -42,7 +43,8 @@ class TracedNode:
     `op` is "input" (of name `name`), "tensor" (`value` is the tensor, `name` what its model calls it),
     "number" (`value`), "drawn" (a number that each call draws anew), the name of a primitive, of which
     `attributes` is a tuple, or with `is_call` that of a function: then `attributes` are its arguments by
-    name, and `parameters` names those that `inputs` are.
+    name, and `parameters` names those that `inputs` are. Of a `decode`, of quantised blocks, `value` is the
+    tensor of all their weights as floats.
 
     >>> node = wg.graph_of(wg.exp, (wg.zeros((2, 3)),)).nodes[-1]
     >>> node.op, node.inputs, node.shape, node.dtype
@@ -244,4 +246,11 @@ def _record(
         return TracedNode(
             "drawn" if is_drawn else "number", (), (), sig.dtype, value=None if is_drawn else number
         )
-    return TracedNode(sig.op.name, inputs, sig.shape, sig.dtype, sig.attributes, line=line)
+    weights = _weights(sig, node) if sig.kind == "decode" and node is not None else None
+    return TracedNode(sig.op.name, inputs, sig.shape, sig.dtype, sig.attributes, value=weights, line=line)
+
+
+def _weights(sig: Any, node: Node) -> Tensor | None:
+    """All weights of quantised blocks that are there, as floats."""
+    words = node.inputs[0]
+    return Tensor(make(TABLE["decode"], (words,), sig.attributes)) if words.storage is not None else None
