@@ -28,6 +28,9 @@ class Call(Protocol):
     def run(self, graph: Any, inputs: Sequence[Any]) -> list[Any]:
         """The outputs of a branch or body for its inputs; other names are those of the graphs around it."""
 
+    def recomputed(self, name: str, given: dict[str, Any]) -> Any:
+        """A value of the graph that the node is in, computed anew from other values of some names."""
+
     def host(self, value: Any) -> Any:
         """A value as an array; of a tensor it waits, and the model cannot be captured."""
 
@@ -48,6 +51,7 @@ class Operator:
     attributes: frozenset[str]
     required: frozenset[str]  # attributes without a default
     host: frozenset[str]  # inputs that it needs as arrays
+    known: frozenset[str]  # inputs that it takes as arrays where they are known, else as tensors
     folds: bool  # gives the same for the same inputs: of arrays it gives arrays
     takes_call: bool
 
@@ -65,12 +69,12 @@ _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_
 
 
 def operator(
-    names: str, since: int = 1, *, domain: str = "", host: str = "", folds: bool = True
+    names: str, since: int = 1, *, domain: str = "", host: str = "", known: str = "", folds: bool = True
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Enter a function into the table: for models whose operator set is `since` or newer, up to the next row.
 
-    `host` names the inputs that the function needs as arrays of NumPy: shapes, axes, counts. Users add
-    operators of their own, or replace one:
+    `host` names the inputs that the function needs as arrays of NumPy: shapes, axes, counts. Those of `known`
+    are arrays where their numbers are known anyway. Users add operators of their own, or replace one:
 
     >>> @wg.onnx.operator("Double", domain="my.domain")
     ... def double(x):
@@ -82,11 +86,11 @@ def operator(
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         for name in names.split():
-            known = _ROWS.setdefault((domain, name), [])
-            known[:] = sorted(
+            there = _ROWS.setdefault((domain, name), [])
+            there[:] = sorted(
                 [
-                    *(each for each in known if each.since != since),
-                    _row(domain, name, since, function, host, folds),
+                    *(each for each in there if each.since != since),
+                    _row(domain, name, since, function, host, known, folds),
                 ],
                 key=lambda each: each.since,
             )
@@ -111,7 +115,7 @@ def rows() -> Iterator[Operator]:
 
 
 def _row(
-    domain: str, name: str, since: int, function: Callable[..., Any], host: str, folds: bool
+    domain: str, name: str, since: int, function: Callable[..., Any], host: str, known: str, folds: bool
 ) -> Operator:
     parameters = inspect.signature(function).parameters
     positional = tuple(each.name for each in parameters.values() if each.kind in _BY_PLACE)
@@ -121,11 +125,11 @@ def _row(
         for each in parameters.values()
         if each.kind is inspect.Parameter.KEYWORD_ONLY and each.name != _CALL
     }
-    needed = frozenset(host.split())
-    if needed - {*positional, rest}:
-        raise ValueError(f"{name}: there are no inputs {sorted(needed - {*positional, rest})}")
+    needed, taken = frozenset(host.split()), frozenset(known.split())
+    if (needed | taken) - {*positional, rest}:
+        raise ValueError(f"{name}: there are no inputs {sorted((needed | taken) - {*positional, rest})}")
     required = frozenset(each for each, is_needed in only.items() if is_needed)
     return Operator(
         *(domain, name, since, function, positional, rest, frozenset(only), required),
-        *(needed, folds, _CALL in parameters),
+        *(needed, taken, folds, _CALL in parameters),
     )
