@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from .. import dtypes
-from ..errors import CaptureError
+from ..errors import CaptureError, DTypeError
 from ..evaluate.evaluate import compute_waiting, evaluation_lock
 from ..graph.composite import expand
 from ..graph.node import Node, line_of, make, scalar, signature
@@ -76,7 +76,7 @@ def graph_of(function: Callable[..., Any], example_inputs: Any, *, whole: Whole 
     """The graph of one call of a function, as records of its primitives; nothing is computed.
 
     `example_inputs` are a tuple in the order of its arguments, or a dict by name. Numbers among them are
-    inputs as well. Complex values are pairs of floats. `whole` is asked of each call of a function of
+    inputs as well. Complex values inside are pairs of floats. `whole` is asked of each call of a function of
     webgrad that has one result, such as `conv2d` or `softmax`, with its name and arguments: where it is
     true the call is one node.
 
@@ -100,6 +100,8 @@ def graph_of(function: Callable[..., Any], example_inputs: Any, *, whole: Whole 
         args, named = given.arguments(placeholders)
         found = traced(lambda: function(*args, **named), was, calls.note)
     _refuse_effects(found, name)
+    _refuse_complex([*zip(given.labels, was, strict=True)])
+    _refuse_complex([*zip(labels_of_result(found.spec), found.results, strict=True)])
     refuse_twice("graph_of", labels_of_result(found.spec), f"outputs of {name}")
     return _records(function, found, given, was, calls)
 
@@ -170,6 +172,15 @@ def _refuse_effects(found: Traced, name: str) -> None:
             f"graph_of: {name} {what}, and a graph has values only: call model.eval() first, so that no "
             "statistics are kept, or return the new values"
         )
+
+
+def _refuse_complex(named: Iterable[tuple[str, Node]]) -> None:
+    for label, node in named:
+        if node.sig.dtype.kind == "c":
+            raise DTypeError(
+                f"graph_of: {label!r} is {node.sig.dtype.name}: pass its parts (webgrad.view_as_real(x), "
+                "webgrad.view_as_complex(pairs) inside)"
+            )
 
 
 def _records(

@@ -139,9 +139,7 @@ def _traced_at(
 def _write(graph: wg.TracedGraph, b: Builder, dynamic: Dynamic) -> tuple[list[Encoded], list[Encoded]]:
     """All nodes, in their order; the messages of inputs and outputs."""
     values: list[Value] = []
-    taken = {graph.nodes[at].name for at in graph.inputs} | {name for name, _ in graph.outputs}
-    for name in taken:
-        b.name(name)
+    _reserve_names(graph, b)
     for node in graph.nodes:
         values.append(_value(node, b, [values[at] for at in node.inputs], graph))
         if node.op == "input":
@@ -151,6 +149,16 @@ def _write(graph: wg.TracedGraph, b: Builder, dynamic: Dynamic) -> tuple[list[En
         b.rename(values[at], name)
     inputs = [_described(graph.nodes[at], graph.nodes[at].name) for at in graph.inputs]
     return inputs, [_described(graph.nodes[at], name) for name, at in graph.outputs]
+
+
+def _reserve_names(graph: wg.TracedGraph, b: Builder) -> None:
+    """Names of inputs and outputs, which nothing else gets."""
+    inputs, outputs = [graph.nodes[at].name for at in graph.inputs], [name for name, _ in graph.outputs]
+    for name in inputs:
+        if name in outputs:
+            raise wg.ArgumentError(f"save: {name!r} would be both an input and an output: rename one of them")
+    for name in (*inputs, *outputs):
+        b.name(name)
 
 
 def _value(node: wg.TracedNode, b: Builder, inputs: list[Value], graph: wg.TracedGraph) -> Value:

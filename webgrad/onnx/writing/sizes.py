@@ -7,7 +7,7 @@ what differs in any other way is refused.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
@@ -127,25 +127,25 @@ def _merged(values: Sequence[Any], sizes: Sequence[Sizes], line: str) -> Any:
     return _refuse(f"{values[0]!r} becomes {values[1]!r}, and no rule for it is known", line)
 
 
-def _candidates(values: Sequence[int], sizes: Sequence[Sizes]) -> list[Size]:
-    """A sum of multiples of sizes, and multiples of products of several."""
+def _candidates(values: Sequence[int], sizes: Sequence[Sizes]) -> Iterator[Size]:
+    """A sum of multiples of sizes; then multiples of products of several, with a number added."""
     base = sizes[0]
-    found: list[Size] = []
     slopes: dict[str, int] = {}
     for value, each in zip(values[1:], sizes[1:], strict=True):
         moved = [name for name in base if each[name] != base[name]]
-        if len(moved) == 1 and moved[0] not in slopes:
-            rise, run = value - values[0], each[moved[0]] - base[moved[0]]
-            slopes[moved[0]] = rise // run if rise % run == 0 else 0
-    rest = values[0] - sum(slope * base[name] for name, slope in slopes.items())
-    terms = [((name,), slope) for name, slope in slopes.items() if slope]
-    found.append(Size((*terms, *([((), rest)] if rest else []))))
-    for count in range(1, len(base) + 1):
-        for names in combinations(sorted(base), count):
-            whole = prod(base[name] for name in names)
-            if values[0] % whole == 0:
-                found.append(Size(((names, values[0] // whole),)))
-    return found
+        if len(moved) == 1:
+            slopes.setdefault(moved[0], (value - values[0]) // (each[moved[0]] - base[moved[0]]))
+    yield _sum({(name,): slope for name, slope in slopes.items()}, values[0], base)
+    for names in (each for count in range(2, len(base) + 1) for each in combinations(base, count)):
+        run = prod(sizes[-1][name] for name in names) - prod(base[name] for name in names)
+        yield _sum({names: (values[-1] - values[0]) // run}, values[0], base)
+
+
+def _sum(factors: Mapping[tuple[str, ...], int], value: int, base: Sizes) -> Size:
+    """The sum of products by their factors that is a value for the base sizes."""
+    terms = tuple([(names, factor) for names, factor in factors.items() if factor])
+    rest = value - Size(terms).of(base)
+    return Size((*terms, ((), rest)) if rest else terms)
 
 
 def _refuse(what: str, line: str) -> NoReturn:
