@@ -58,7 +58,7 @@ def marked(case: Case) -> Any:
     return pytest.param(case, id=case.name, marks=[pytest.mark.long] if case.name == "MiniLM" else [])
 
 
-@pytest.mark.parametrize("case", map(marked, modules()))
+@pytest.mark.parametrize("case", [marked(each) for each in modules()])
 def test_modules(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
 
