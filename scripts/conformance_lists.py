@@ -1,7 +1,7 @@
 """The tests of a standard's suite that are skipped or expected to fail, each with its reason.
 
-In: conformance/skips.txt, xfails.txt and onnx.txt, a test a line: `devices | test | reason`, where devices is cpu,
-webgpu or both. Out: the tests for a device. The invariant: a line that names no single test, or gives no
+In: conformance/skips.txt, xfails.txt and onnx.txt, a test a line: `devices | test | reason`, where devices is
+cpu, webgpu or both. Out: the tests for a device. The invariant: a line that names no single test, or gives no
 reason, is an error, so that nothing is left out without saying why.
 """
 

@@ -26,9 +26,7 @@ __all__ = ["Counts", "Suite", "main"]
 LIST = ROOT / "conformance" / "onnx.txt"
 DEVICES = ("cpu", "webgpu:0")
 _PAUSE = 30.0  # seconds between lines about how far it is
-_PACKAGED = (
-    "import os, onnx.backend.test as test; print(os.path.join(os.path.dirname(test.__file__), 'data'))"
-)
+_PACKAGED = "import onnx.backend.test as test; print(test.__path__[0])"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +110,7 @@ def _folders(suite: Suite) -> list[Path]:
         raise RuntimeError(f"making {folder} failed")
     python = str(environments.interpreter(folder))
     packaged = subprocess.run([python, "-c", _PACKAGED], capture_output=True, text=True, check=True)
-    found = [Path(packaged.stdout.strip())]
+    found = [Path(packaged.stdout.strip(), "data")]
     if suite.makes_cases:
         made = ROOT / "build" / "onnx" / suite.version
         say(f"writing the cases of onnx {suite.version}")

@@ -27,7 +27,7 @@ def standard_case(folder: Path, name: str, output: list[float]) -> None:
 @pytest.fixture
 def cases(tmp_path: Path) -> Path:
     """One case that agrees, two that do not, and one that does within a tolerance of its own."""
-    for name, output in (("right", [2, 4]), ("wrong", [2, 5]), ("listed", [3, 4]), ("rough", [2, 4.1])):
+    for name, output in (("right", [2, 4.0]), ("wrong", [2, 5.0]), ("listed", [3, 4.0]), ("rough", [2, 4.1])):
         standard_case(tmp_path / "cases", name, output)
     (tmp_path / "cases" / "rough" / "tolerance").write_text("0.1 0\n")
     return tmp_path / "cases"
@@ -97,4 +97,4 @@ def test_lists_that_are_not_right(
 ) -> None:
     assert run(cases, "both | listed | why\n", monkeypatch, 1) == 2
     assert run(cases, "both | a case | because it is so\n", monkeypatch, 1) == 2
-    assert "'a case' names no test: the name of a case" in capsys.readouterr().err
+    assert "'a case' names no test: the name of a case" in capsys.readouterr().out

@@ -11,14 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from types import MappingProxyType
 from typing import Any
+from weakref import ref
 
 from ..dtypes import float32, int32
 from ..gradients.history import Composed, grad_mode
 from ..gradients.slots import GradientSlot
 from ..graph.composite import BUNDLE, COMPOSITE, ITEM, Body
-from ..graph.node import Node, Signature, made_of, signature
+from ..graph.node import Bundle, Node, Signature, made_of, signature
 from ..graph.op import LEAF
-from ..graph.snapshot import Walk, walk
+from ..graph.snapshot import Snapshot, Walk, snapshot, walk
 from ..graph.trace import ImpureError, RuntimeFloat, RuntimeInt, Trace, is_runtime
 from .learning.autocast import autocast_dtype
 
@@ -98,6 +99,7 @@ class Recording:
             return
         self._pick = None if len(inputs) == count else _picker(inputs)
         sigs, device = [each.sig for each in roots], roots[0].sig.device
+        self._kind = Node if len(roots) == 1 else Bundle
         if len(roots) == 1:
             self._sig = signature(COMPOSITE, sigs[0].shape, sigs[0].dtype, device, (body,))
             return
@@ -129,10 +131,26 @@ class Recording:
             return []
         inputs = pool if self._pick is None else self._pick(pool)
         has_history = grad_mode.on and any(map(_history_of, inputs))
-        node = made_of(self._sig, inputs, has_history)
+        node = made_of(self._sig, inputs, has_history, self._kind)
         if has_history and node.history is not None:
             node.history = Composed(node.sig, inputs, self)
-        return [made_of(each, (node,), has_history) for each in self._items] or [node]
+        if node.__class__ is not Bundle:
+            return [node]
+        items = [made_of(each, (node,), has_history) for each in self._items]
+        node.items = [*map(ref, items)]
+        return items
+
+
+def _flat(graph: Snapshot, placed: dict[int, int]) -> tuple[Any, ...]:
+    """A graph's signatures, inputs and roots, inputs first, and where what is given is among them."""
+    order = graph.order() if graph.origins else range(len(graph))
+    numbers = {each: at for at, each in enumerate(order)}
+    return (
+        tuple([graph.sigs[each] for each in order]),
+        tuple([tuple([numbers[one] for one in graph.inputs[each]]) for each in order]),
+        tuple([numbers[each] for each in graph.roots]),
+        {numbers[each]: placed[each] for each in order if each in placed},
+    )
 
 
 def _result(node: Node | None, places: dict[int, int], numbers: dict[int, int]) -> Any:
@@ -184,10 +202,7 @@ def body_of(
     inputs: Sequence[int] = range(given + len(constants)) if whole else sorted(set(places.values()))
     order = {each: at for at, each in enumerate(inputs)}
     placed = {number: order[place] for number, place in places.items()}
-    numbers = walked.numbers
-    sigs = tuple([node.sig for node in walked.nodes])
-    sources = tuple([tuple([numbers[each] for each in node.inputs]) for node in walked.nodes])
-    ends = tuple([numbers[each] for each in roots])
+    sigs, sources, ends, placed = _flat(snapshot(walked, roots), placed)
     key = (sigs, sources, ends, *placed.values())
     body = _bodies.get(key)
     if body is None:

@@ -53,6 +53,8 @@ def plain(number: RuntimeFloat | RuntimeInt) -> float | int:
 class Trace:
     """The side effects of a captured function."""
 
+    composes = False  # whether what goes back through nodes is built as composites nevertheless
+
     def __init__(self, given: Sequence[Node] = (), calls: NoteCall | None = None) -> None:
         self.given = given  # placeholders
         self.calls = calls  # who wants to hear of calls of pure functions: function, arguments, result
@@ -156,9 +158,10 @@ class PureTrace(Trace):
 
 
 @contextmanager
-def noting() -> Iterator[Trace]:
-    """A `PureTrace` in this thread."""
-    trace = PureTrace()
+def noting(*, composes: bool = False) -> Iterator[Trace]:
+    """A `PureTrace` in this thread, which may have another inside."""
+    trace, outside = PureTrace(), _local.trace
+    trace.composes = composes
     collected = grad_mode.made, grad_mode.draws
     made, start = backlog.made, len(backlog.made)
     with backlog.paused():
@@ -167,7 +170,7 @@ def noting() -> Iterator[Trace]:
         try:
             yield trace
         finally:
-            _local.trace = None
+            _local.trace = outside
             grad_mode.made, grad_mode.draws = collected
             trace.undo()
             backlog.forget_placeholders(start if made is backlog.made else 0)

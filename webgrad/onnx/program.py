@@ -37,7 +37,8 @@ class Program:
         self._arrays = {name: weights[name] for name in weights if name not in set(self._names)}
         self._parameters = self._uploaded(self._names)
         self._is_released = False
-        self._lasting: Uploads = {id(each): (each, None) for each in arrays_of_file(contents)}
+        self._lasting = frozenset(map(id, arrays_of_file(contents)))
+        self._kept: Uploads = {}
         given = {**self._arrays, **self._parameters}
         self._graph, self._values = settled(contents.graph, given, self._run_of())
         self._parameters = {name: each for name, each in self._parameters.items() if name in self._values}
@@ -81,7 +82,7 @@ class Program:
         }
 
     def _run_of(self) -> Run:
-        return Run(self.device, self.contents.opsets.get("", 1), self._lasting)
+        return Run(self.device, self.contents.opsets.get("", 1), self._lasting, self._kept)
 
     def _is_parameter(self, name: str, array: Array) -> bool:
         """Whether an array of the file lies on the device: floats that are no single numbers, and integers

@@ -68,7 +68,7 @@ def eye_like(x: Any, *, dtype: int | None = None, k: int = 0, call: Call) -> Any
     return wg.eye(*x.shape, k=k, dtype=kept, device=call.device)
 
 
-# Random numbers: of a seed the same at every call, else webgrad's stream
+# Random numbers: of a seed from a stream of its own, in which a captured model goes on
 
 
 def _stream(seed: float | None) -> Any:

@@ -10,7 +10,7 @@ import webgrad as wg
 
 from ...arrays import np
 from .table import Call, operator
-from .values import is_array, moves
+from .values import is_array, moves, whole
 
 __all__: list[str] = []
 
@@ -122,7 +122,7 @@ def write_cache(past: Any, update: Any, starts: Any = None, *, axis: int = -2, m
 @operator("OneHot", 9, host="depth")
 def one_hot(indices: Any, depth: Any, values: Any, *, axis: int = -1) -> Any:
     """On and off values along a new axis; an index below 0 counts from the end, others outside are off."""
-    size = int(depth.reshape(())[()])
+    size = whole(depth)
     axis = axis % (indices.ndim + 1)
     places = wg.arange(size, dtype=wg.int32, device=indices.device)
     places = wg.reshape(places, [size if at == axis else 1 for at in range(indices.ndim + 1)])

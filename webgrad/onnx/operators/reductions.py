@@ -9,7 +9,7 @@ from typing import Any
 import webgrad as wg
 
 from .table import Call, operator
-from .values import as_indices, axes_of
+from .values import as_indices, axes_of, whole
 
 __all__: list[str] = []
 
@@ -125,12 +125,12 @@ def _place(search: Callable[..., Any], x: Any, axis: int, keepdims: int, last: i
 
 @operator("CumSum", 11, host="axis")
 def running_sum(x: Any, axis: Any, *, exclusive: int = 0, reverse: int = 0) -> Any:
-    return _running(wg.cumsum, 0, x, int(axis.reshape(())[()]), exclusive, reverse)
+    return _running(wg.cumsum, 0, x, whole(axis), exclusive, reverse)
 
 
 @operator("CumProd", 26, host="axis")
 def running_product(x: Any, axis: Any, *, exclusive: int = 0, reverse: int = 0) -> Any:
-    return _running(wg.cumprod, 1, x, int(axis.reshape(())[()]), exclusive, reverse)
+    return _running(wg.cumprod, 1, x, whole(axis), exclusive, reverse)
 
 
 def _running(scan: Callable[..., Any], start: int, x: Any, axis: int, exclusive: int, reverse: int) -> Any:

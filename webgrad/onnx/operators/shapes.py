@@ -9,7 +9,7 @@ import webgrad as wg
 
 from ...arrays import np
 from .table import Call, operator
-from .values import axes_of, moves
+from .values import axes_of, moves, whole
 
 __all__: list[str] = []
 
@@ -150,7 +150,7 @@ def tile(x: Any, repeats: Any) -> Any:
 @operator("Tile", 1, host="tiles axis")
 def tile_axis(x: Any, tiles: Any, axis: Any) -> Any:
     repeats = [1] * x.ndim
-    repeats[int(axis)] = int(tiles)
+    repeats[whole(axis)] = whole(tiles)
     return tile(x, repeats)
 
 
@@ -164,7 +164,7 @@ def expand(x: Any, shape: Any) -> Any:
 @moves
 def triangle(x: Any, k: Any = None, *, upper: int = 1) -> Any:
     reach = max(x.shape[-2:]) + 1
-    diagonal = 0 if k is None else min(max(int(k), -reach), reach)
+    diagonal = 0 if k is None else min(max(whole(k), -reach), reach)
     return (wg.triu if upper else wg.tril)(x, diagonal)
 
 

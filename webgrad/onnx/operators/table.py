@@ -28,6 +28,9 @@ class Call(Protocol):
     def run(self, graph: Any, inputs: Sequence[Any]) -> list[Any]:
         """The outputs of a branch or body for its inputs; other names are those of the graphs around it."""
 
+    def recomputed(self, name: str, given: dict[str, Any]) -> Any:
+        """A value of the graph that the node is in, computed anew from other values of some names."""
+
     def host(self, value: Any) -> Any:
         """A value as an array; of a tensor it waits, and the model cannot be captured."""
 

@@ -14,7 +14,7 @@ import webgrad as wg
 from ...arrays import np
 from ..types import code_of, type_of
 
-__all__ = ["as_indices", "axes_of", "has_type", "is_array", "is_held", "moves", "stored"]
+__all__ = ["as_indices", "axes_of", "has_type", "is_array", "is_held", "moves", "stored", "whole"]
 
 
 def is_array(value: Any) -> bool:
@@ -41,6 +41,11 @@ def as_indices(tensor: wg.Tensor) -> wg.Tensor:
 def stored(name: str, device: Any) -> Any:
     """A type as a device holds it: a GPU without int64 counts with int32."""
     return wg.as_dtype("int32" if name == "int64" and not has_type(str(device), name) else name)
+
+
+def whole(array: Any) -> int:
+    """The integer that an array of one element holds."""
+    return int(np.asarray(array).reshape(())[()])
 
 
 def axes_of(axes: Any, rank: int) -> tuple[int, ...]:
