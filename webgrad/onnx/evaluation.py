@@ -18,6 +18,7 @@ import webgrad as wg
 from ..arrays import Array, np
 from .graph import Function, Graph, Node, Reference
 from .operators import Operator
+from .operators.values import stored, uploaded
 
 __all__ = ["Run", "Scope", "Uploads", "Values", "WaitsError", "as_tensor", "is_for_tensors"]
 
@@ -237,8 +238,8 @@ def _is_of_webgrad(dtype: Any) -> bool:
 def as_tensor(array: Array, device: Any) -> wg.Tensor:
     """An array as a tensor; a single number as a constant, which needs no memory."""
     if array.size == 1:
-        return wg.full(array.shape, array.item(), dtype=array.dtype, device=device)
-    return wg.asarray(array, device=device)
+        return wg.full(array.shape, array.item(), dtype=stored(array.dtype.name, device), device=device)
+    return uploaded(array, device)
 
 
 def _is_known(value: Any) -> bool:
