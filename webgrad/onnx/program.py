@@ -40,6 +40,7 @@ class Program:
         self._is_released = False
         self._lasting = frozenset(map(id, arrays_of_file(contents)))
         self._kept: Uploads = {}
+        self._made: dict[Any, Any] = {}
         given = {**self._arrays, **self._parameters}
         self._graph, self._values = settled(contents.graph, given, self._run_of())
         self._parameters = {name: each for name, each in self._parameters.items() if name in self._values}
@@ -83,7 +84,8 @@ class Program:
         }
 
     def _run_of(self) -> Run:
-        return Run(self.device, self.contents.opsets.get("", 1), self._lasting, self._kept)
+        opset = self.contents.opsets.get("", 1)
+        return Run(self.device, opset, self._lasting, self._kept, made=self._made)
 
     def _is_parameter(self, name: str, array: Array) -> bool:
         """Whether an array of the file lies on the device: floats that are no single numbers, and integers
