@@ -45,6 +45,10 @@ def test_axes_as_input_and_as_attribute(kind: str, axes: Any, keepdims: int) -> 
     np.testing.assert_array_equal(old, found)
 
 
+def test_a_single_axis_that_is_no_list() -> None:
+    np.testing.assert_array_equal(run_one("ReduceSum", X, opset=11, axes=1, keepdims=0), X.sum(axis=1))
+
+
 @EVERY
 def test_no_axes_are_all_axes_or_none(kind: str) -> None:
     np.testing.assert_allclose(run_one(kind, X, ints(), opset=20), FOLDS[kind](X, keepdims=True), rtol=1e-6)
