@@ -67,6 +67,7 @@ _SUM_BY_INPUT = 13
 
 def _reduced(name: str, x: Any, axes: Any, keepdims: int, noop_with_empty_axes: int) -> Any:
     fold, identity = _FOLDS[name]
+    axes = (axes,) if isinstance(axes, int) else axes  # as some files have it
     if axes is None or not len(axes):
         chosen: Axes = () if noop_with_empty_axes else tuple(range(x.ndim))
     else:
