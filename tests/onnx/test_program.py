@@ -207,3 +207,50 @@ def test_texts_and_maps_pass_through(tmp_path: Path) -> None:
     m = loaded(tmp_path, model(nodes, {"x": [1, 2]}, {"y": None}, opset={"": 18, "ai.onnx.ml": 1}))
     for _ in range(3):
         assert m(floats([1, 2]))["y"] == [{"a": 1, "b": 2}]
+
+
+def test_rounds_of_a_loop_that_is_waited_for_are_captured(tmp_path: Path) -> None:
+    """x is doubled, an outer weight at a time, until its sum says so."""
+    nodes = [
+        node("Noted", "v", "n", domain="tests"),
+        node("Mul", "n w", "next"),
+        node("ReduceSum", "next", "total", keepdims=0),
+        node("Less", "total limit", "goes"),
+    ]
+    body = graph(
+        nodes,
+        {"i": ("int64", []), "go": ("bool", []), "v": None},
+        {"goes": ("bool", []), "next": [1, 2], "total": []},
+    )
+    weights = {"w": floats(2, 2), "yes": np.asarray(True)}
+    loop = node("Loop", "- yes x", "last sums", called="rounds", body=body)
+    inputs: Any = {"x": [1, 2], "limit": ("float32", [])}
+    m = loaded(tmp_path, model([loop], inputs, {"last": [1, 2], "sums": [None]}, weights, opset=OWN))
+    limit = wg.asarray(np.float32(100), device="cpu")
+    assert m(floats([1, 0]), limit)["last"].tolist() == [[128, 0]]
+    assert m.waits == ("rounds",)
+    m(floats([1, 0]), limit)
+    assert count_of(lambda: m(floats([0, 3]), limit)) == 0
+    out = m(floats([0, 3]), limit)
+    assert (out["last"].tolist(), out["sums"].tolist()) == ([[0, 192]], [6, 12, 24, 48, 96, 192])
+
+
+def test_gradients_go_through_branches_that_are_computed(tmp_path: Path) -> None:
+    branches: Any = {
+        "then_branch": graph([node("Mul", "x w", "a")], {}, {"a": None}),
+        "else_branch": graph([node("Neg", "x", "b")], {}, {"b": None}),
+    }
+    nodes = [
+        node("ReduceSum", "x", "s", keepdims=0),
+        node("Less", "s zero", "c"),
+        node("If", "c", "y", **branches),
+    ]
+    weights = {"w": floats(5, 6), "zero": np.asarray(0, np.float32)}
+    m = loaded(tmp_path, model(nodes, {"x": [2]}, {"y": [2]}, weights))
+    m(floats(-1, 0))
+    for x, expected in (([-1.0, 0.0], [5, 6]), ([1.0, 0.0], [-1, -1])):
+        given = wg.asarray(floats(*x), device="cpu")
+        given.requires_grad = True
+        wg.sum(m(given)["y"]).backward()
+        assert given.grad is not None
+        assert given.grad.tolist() == expected

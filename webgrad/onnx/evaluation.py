@@ -7,7 +7,7 @@ which is computed on the device makes the model synchronise there, and is noted 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,7 +16,7 @@ from typing import Any
 import webgrad as wg
 
 from ..arrays import Array, np
-from .graph import Function, Graph, Node, Reference
+from .graph import Function, Graph, Node, Reference, names_of
 from .operators import Operator
 from .operators.values import stored, uploaded
 
@@ -52,6 +52,15 @@ class Scope:
             scope = scope.outer
         raise wg.ModelFileError(f"the value {name} is not there")
 
+    def found(self, names: Iterable[str]) -> Values:
+        """Those of some names that are there."""
+        scope: Scope | None = self
+        values: Values = {}
+        while scope is not None:
+            values = {name: scope.values[name] for name in names if name in scope.values} | values
+            scope = scope.outer
+        return values
+
 
 @dataclass(slots=True)
 class Run:
@@ -63,6 +72,7 @@ class Run:
     kept: Uploads = field(default_factory=dict)  # these as tensors, of all the model's runs
     uploads: Uploads = field(default_factory=dict)  # others, of this run
     made: dict[Any, Any] = field(default_factory=dict)  # of attributes, by identity, of all the model's runs
+    inner: Callable[[Graph, Values], list[Any]] | None = None  # runs branches and bodies, captured apart
     waits: list[str] = field(default_factory=list)  # nodes that needed a computed value on the host
 
     def model(self, graph: Graph, values: Values) -> list[Any]:
@@ -73,8 +83,10 @@ class Run:
 
     def graph(self, graph: Graph, inputs: Sequence[Any], outer: Scope) -> list[Any]:
         """The outputs of a branch or body."""
-        given = [each.name for each in graph.inputs]
-        values = graph.weights | dict(zip(given, inputs, strict=False))
+        given = dict(zip([each.name for each in graph.inputs], inputs, strict=False))
+        if self.inner is not None and not outer.attributes and not wg.is_captured():
+            return self.inner(graph, outer.found(names_of(graph)) | given)
+        values = graph.weights | given
         scope = Scope(values, outer.attributes, outer.opset, outer)
         self.nodes(graph.nodes, scope, graph.last_uses)
         return [scope.find(each.name) for each in graph.outputs]

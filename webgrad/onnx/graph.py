@@ -364,6 +364,11 @@ def names_read(node: Node) -> Iterator[str]:
     """What a node reads, through its inner graphs too."""
     yield from filter(None, node.inputs)
     for graph in node.graphs:
-        for inner in graph.nodes:
-            yield from names_read(inner)
-        yield from (each.name for each in graph.outputs)
+        yield from names_of(graph)
+
+
+def names_of(graph: Graph) -> Iterator[str]:
+    """What a graph reads, its own values and those around it."""
+    for node in graph.nodes:
+        yield from names_read(node)
+    yield from (each.name for each in graph.outputs)
