@@ -1,1 +1,1 @@
-"""Diffusion models: networks, schedulers and pipelines that make pictures, by published weights or our own."""
+"""Diffusion models: networks, schedulers and pipelines that make pictures."""
