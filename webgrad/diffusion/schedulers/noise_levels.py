@@ -45,20 +45,9 @@ class Training:
 FLAT = 2.0**-24  # of the last share where no picture is to be left: sigma stays finite
 
 
-class Betas(Protocol):
-    """The settings that the levels of training depend on."""
-
-    num_train_timesteps: int
-    beta_start: float
-    beta_end: float
-    beta_schedule: str
-    trained_betas: Any
-    rescale_betas_zero_snr: bool
-
-
 def kept_shares(config: Training, *, flat: bool = False) -> Array:
     """ᾱ after each step of training; `flat` has the last one a little above 0 where it would be 0."""
-    shares = np.cumprod(1.0 - _betas(config))
+    shares: Array = np.cumprod(1.0 - _betas(config))
     if not config.rescale_betas_zero_snr:
         return shares
     roots = np.sqrt(shares)
@@ -81,7 +70,7 @@ def _betas(config: Training) -> Array:
     if config.beta_schedule == "squaredcos_cap_v2":
         return cosine_betas(count)
     if config.beta_schedule == "sigmoid":
-        return 1 / (1 + np.exp(-np.linspace(-6, 6, count))) * (end - start) + start
+        return np.asarray(1 / (1 + np.exp(-np.linspace(-6, 6, count))) * (end - start) + start)
     raise wg.ModelFileError(f"there is no beta_schedule {config.beta_schedule!r}")
 
 
@@ -89,7 +78,7 @@ def cosine_betas(count: int, offset: float = 0.008, largest: float = 0.999) -> A
     """Steps after which the picture's share is a squared cosine of the time."""
     angles = (np.arange(count + 1) / count + offset) / (1 + offset) * (math.pi / 2)
     shares = np.cos(angles) ** 2
-    return np.minimum(1 - shares[1:] / shares[:-1], largest)
+    return np.asarray(np.minimum(1 - shares[1:] / shares[:-1], largest))
 
 
 def times_of(spacing: str, trained: int, count: int, offset: int = 0) -> Array:
