@@ -197,6 +197,10 @@ def _stored_number(node: Node) -> Any:
 def _run(roots: list[Node]) -> None:
     with stage("walk"):
         walked = walk(roots)
+        if walked.bundles and (more := _siblings(walked)):
+            walked = None  # type: ignore[assignment]  # it would count as a holder of every node
+            roots = [*roots, *more]
+            walked = walk(roots)
     seen = None if _state.checker is None else _state.checker(roots, walked)
     key, nodes = walked.key, walked.nodes
     if is_on():
@@ -217,6 +221,12 @@ def _run(roots: list[Node]) -> None:
         seen(plan.stored, found)
     for number, storage in zip(plan.stored, found, strict=True):
         nodes[number].settle(storage)
+
+
+def _siblings(walked: Walk) -> list[Node]:
+    """Other results of a graph's bundles that somebody holds: one by one, all would be computed each time."""
+    found = [each for bundle in walked.bundles for each in bundle.waiting()]
+    return [each for each in found if each not in walked.numbers]
 
 
 def _made(

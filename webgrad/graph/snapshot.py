@@ -13,7 +13,7 @@ from math import copysign
 from typing import Any, NamedTuple
 
 from .composite import BUNDLE, COMPOSITE, expand
-from .node import Node, Signature, signature
+from .node import Bundle, Node, Signature, signature
 from .op import SCALAR, Op
 from .refcounts import LISTED
 
@@ -114,8 +114,8 @@ class Snapshot:
 
 
 class Walk(NamedTuple):
-    """A graph as it was walked: its key, its nodes, their numbers, which of them are held, and the movement
-    that begins somewhere.
+    """A graph as it was walked: its key, its nodes, their numbers, which of them are held, the movement that
+    begins somewhere, and the bundles.
     """
 
     key: Key
@@ -123,6 +123,7 @@ class Walk(NamedTuple):
     numbers: dict[Node, int]
     held: list[int]
     begins: list[Signature]
+    bundles: list[Bundle]
 
 
 def walk(roots: Sequence[Node]) -> Walk:
@@ -137,6 +138,7 @@ def walk(roots: Sequence[Node]) -> Walk:
     code: list[int] = []
     scalars: dict[tuple[Any, ...], int] = {}
     begins: list[Signature] = []
+    bundles: list[Bundle] = []
     stack = list(roots)
     while stack:
         node = stack[-1]
@@ -170,6 +172,8 @@ def walk(roots: Sequence[Node]) -> Walk:
         code.append(sig.form)
         if sig.op.form is not None:
             begins.append(sig)
+        if node.__class__ is Bundle:
+            bundles.append(node)
         for each in inputs:
             number = numbers[each]
             uses[number] += 1
@@ -188,7 +192,7 @@ def walk(roots: Sequence[Node]) -> Walk:
     code += [numbers[each] for each in roots]
     code.append(-1)
     code += held
-    return Walk(tuple(code), nodes, numbers, held, begins)
+    return Walk(tuple(code), nodes, numbers, held, begins, bundles)
 
 
 def snapshot(walked: Walk, roots: Sequence[Node], changed: Iterable[tuple[Node, Node]] = ()) -> Snapshot:

@@ -7,7 +7,8 @@ which is computed on the device makes the model synchronise there, and is noted 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -17,6 +18,7 @@ import webgrad as wg
 from ..arrays import Array, np
 from .graph import Function, Graph, Node, Reference
 from .operators import Operator
+from .operators.values import stored, uploaded
 
 __all__ = ["Run", "Scope", "Uploads", "Values", "WaitsError", "as_tensor", "is_for_tensors"]
 
@@ -27,7 +29,7 @@ class WaitsError(Exception):
 
 HOST = 1 << 16  # elements: larger arrays are worked on, and made, on the device
 Values = dict[str, Any]
-Uploads = dict[int, tuple[Array, wg.Tensor | None]]  # arrays by their identities, and as tensors
+Uploads = dict[tuple[int, bool], tuple[Array, wg.Tensor]]  # by an array's identity, and whether on the host
 
 
 @dataclass(slots=True)
@@ -38,6 +40,7 @@ class Scope:
     attributes: Mapping[str, Any]  # of the call of the function around it
     opset: int
     outer: Scope | None = None
+    nodes: Sequence[Node] = ()  # of the graph
 
     def find(self, name: str) -> Any:
         scope: Scope | None = self
@@ -54,8 +57,10 @@ class Run:
 
     device: Any
     opset: int
-    lasting: Uploads  # of all the model's runs
-    uploads: Uploads = field(default_factory=dict)  # of this one
+    lasting: Container[int] = ()  # identities of arrays that last as long as the model
+    kept: Uploads = field(default_factory=dict)  # these as tensors, of all the model's runs
+    uploads: Uploads = field(default_factory=dict)  # others, of this run
+    made: dict[Any, Any] = field(default_factory=dict)  # of attributes, by identity, of all the model's runs
     waits: list[str] = field(default_factory=list)  # nodes that needed a computed value on the host
 
     def model(self, graph: Graph, values: Values) -> list[Any]:
@@ -74,6 +79,7 @@ class Run:
 
     def nodes(self, nodes: Sequence[Node], scope: Scope, last_uses: Mapping[int, Sequence[str]]) -> None:
         """Run nodes in their order; what nobody reads any more is let go of."""
+        scope.nodes = scope.nodes or nodes
         for at, node in enumerate(nodes):
             scope.values.update(zip(node.outputs, self.node(node, scope), strict=False))
             for name in last_uses.get(at, ()):
@@ -120,21 +126,26 @@ class Run:
         """What an operator gives on the host; None where that is too large to be made there."""
         with wg.at_capture():
             found = _Call(self, node, scope, "cpu", is_known=True).apply(operator, inputs, attributes)
-            return [_known(each) for each in found] if all(map(_is_small, found)) else None
+            return list(map(self.known, found)) if all(map(_is_small, found)) else None
 
-    def upload(self, array: Array) -> wg.Tensor:
-        """An array on the model's device: one of the file once, another one once in a run."""
-        if id(array) in self.lasting:
-            with wg.at_capture():
-                return self._uploaded(array, self.lasting)
-        return self._uploaded(array, self.uploads)
+    def known(self, value: Any) -> Any:
+        """What an operator gave on the host, as an array; its tensor is kept for the next operator."""
+        if not isinstance(value, wg.Tensor):
+            return value
+        array = value.numpy()
+        self.uploads[id(array), True] = array, value
+        return array
 
-    def _uploaded(self, array: Array, uploads: Uploads) -> wg.Tensor:
-        _, tensor = uploads.get(id(array), (array, None))
-        if tensor is None:
-            tensor = as_tensor(array, self.device)
-            uploads[id(array)] = array, tensor
-        return tensor
+    def tensor(self, array: Array, *, on_host: bool) -> wg.Tensor:
+        """An array as a tensor: one of the file once, another one once in a run."""
+        is_lasting = id(array) in self.lasting
+        uploads = self.kept if is_lasting else self.uploads
+        found = uploads.get((id(array), on_host))
+        if found is None:
+            with wg.at_capture() if is_lasting else nullcontext():
+                made = as_tensor(array, "cpu" if on_host else self.device)
+            found = uploads[id(array), on_host] = array, made
+        return found[1]
 
 
 @dataclass(slots=True)
@@ -159,6 +170,18 @@ class _Call:
     def run(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
         return self.of.graph(graph, inputs, self.scope)
 
+    def recomputed(self, name: str, given: Values) -> Any:
+        wanted, chosen = {name} - given.keys(), list[Node]()
+        for node in reversed(self.scope.nodes):
+            if not wanted.isdisjoint(node.outputs):
+                chosen.append(node)
+                wanted |= {*filter(None, node.inputs)} - given.keys()
+        if not chosen and name not in given:
+            raise wg.ModelFileError(f"{self.node.label}: no node of its graph computes {name}")
+        scope = Scope(dict(given), self.scope.attributes, self.scope.opset, self.scope, self.scope.nodes)
+        self.of.nodes(chosen[::-1], scope, {})
+        return scope.find(name)
+
     def host(self, value: Any) -> Any:
         if not isinstance(value, wg.Tensor):
             return value
@@ -171,7 +194,14 @@ class _Call:
     def tensor(self, value: Any) -> wg.Tensor:
         if isinstance(value, wg.Tensor):
             return value
-        return as_tensor(value, self.device) if self.is_known else self.of.upload(value)
+        return self.of.tensor(value, on_host=self.is_known)
+
+    def once(self, make: Callable[[], Any]) -> Any:
+        key = id(self.node.attributes), str(self.device)
+        if key not in self.of.made:
+            with wg.at_capture():
+                self.of.made[key] = make()
+        return self.of.made[key]
 
     def apply(self, operator: Operator, inputs: Sequence[Any], attributes: Values) -> Sequence[Any]:
         """The function of a row, called with values in the form that it takes; its results as a sequence."""
@@ -204,8 +234,8 @@ def _is_of_webgrad(dtype: Any) -> bool:
 def as_tensor(array: Array, device: Any) -> wg.Tensor:
     """An array as a tensor; a single number as a constant, which needs no memory."""
     if array.size == 1:
-        return wg.full(array.shape, array.item(), dtype=array.dtype, device=device)
-    return wg.asarray(array, device=device)
+        return wg.full(array.shape, array.item(), dtype=stored(array.dtype.name, device), device=device)
+    return uploaded(array, device)
 
 
 def _is_known(value: Any) -> bool:
@@ -216,11 +246,6 @@ def _is_known(value: Any) -> bool:
 def _is_small(value: Any) -> bool:
     """Whether a result may be made on the host."""
     return value is None or (isinstance(value, np.ndarray | wg.Tensor) and value.size <= HOST)
-
-
-def _known(value: Any) -> Any:
-    """What an operator gave on the host, as an array."""
-    return value.numpy() if isinstance(value, wg.Tensor) else value
 
 
 def _given(attributes: Values, scope: Scope) -> Values:

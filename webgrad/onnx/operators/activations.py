@@ -9,7 +9,7 @@ import webgrad as wg
 
 from .table import Call, operator
 
-MICROSOFT = "com.microsoft"
+__all__ = ["axes_from"]
 
 # ONNX's name, the version, and webgrad's function of x
 _SAME = """
@@ -84,7 +84,7 @@ def thresholded_relu(x: Any, *, alpha: float = 1.0) -> Any:
 # Along an axis
 
 
-def _axes_from(x: Any, axis: int) -> tuple[int, ...]:
+def axes_from(x: Any, axis: int) -> tuple[int, ...]:
     """An axis and all later ones, which are taken as one."""
     return tuple(range(axis % x.ndim if x.ndim else 0, x.ndim))
 
@@ -94,7 +94,7 @@ def _enter_softmax(name: str, function: Callable[..., Any]) -> None:
 
     @operator(name)
     def flattened(x: Any, *, axis: int = 1) -> Any:
-        return function(x, axis=_axes_from(x, axis))
+        return function(x, axis=axes_from(x, axis))
 
     @operator(name, 13)
     def along(x: Any, *, axis: int = -1) -> Any:
@@ -151,46 +151,3 @@ def old_dropout(
 ) -> Any:
     """Its mask has the type of x."""
     return _with_mask(x, x.dtype, call)
-
-
-# com.microsoft
-
-
-@operator("Gelu", domain=MICROSOFT)
-def plain_gelu(x: Any) -> Any:
-    return wg.gelu(x)
-
-
-@operator("BiasGelu", domain=MICROSOFT)
-def bias_gelu(x: Any, bias: Any) -> Any:
-    return wg.gelu(x + bias)
-
-
-@operator("FastGelu", domain=MICROSOFT)
-def fast_gelu(x: Any, bias: Any = None) -> Any:
-    return wg.gelu(x if bias is None else x + bias, "tanh")
-
-
-@operator("QuickGelu", domain=MICROSOFT)
-def quick_gelu(x: Any, *, alpha: float = 1.702) -> Any:
-    return x * wg.sigmoid(x * alpha)
-
-
-@operator("BiasSplitGelu", domain=MICROSOFT)
-def bias_split_gelu(x: Any, bias: Any) -> Any:
-    """The first half of the last axis times gelu of the second."""
-    first, second = wg.split(x + bias, 2, axis=-1)
-    return first * wg.gelu(second)
-
-
-@operator("BiasAdd", domain=MICROSOFT)
-def bias_add(x: Any, bias: Any, skip: Any) -> Any:
-    return x + bias + skip
-
-
-@operator("BiasSoftmax", domain=MICROSOFT)
-def bias_softmax(x: Any, bias: Any, *, axis: int = 1, is_inner_broadcast: int) -> Any:
-    """softmax(x + bias) over the axes from `axis` on; a bias that is not inner repeats within the batch."""
-    if not is_inner_broadcast and bias.ndim and bias.shape[0] != x.shape[0]:
-        bias = wg.repeat(bias, x.shape[0] // bias.shape[0], axis=0)
-    return wg.softmax(x + bias, axis=_axes_from(x, axis))

@@ -16,7 +16,7 @@ from ...arrays import np
 from ..types import type_of
 from .table import Call, operator
 
-__all__ = ["Bias", "by_head", "composed", "joined", "seen_keys", "together"]
+__all__ = ["Bias", "attended", "by_head", "composed", "joined", "seen_keys", "tensor_scatter", "together"]
 
 
 # Heads
@@ -140,6 +140,18 @@ def _added(scores: Any, bias: Bias) -> Any:
     return scores if bias.seen is None else wg.where(bias.seen, scores, -math.inf)
 
 
+def attended(
+    q: Any, k: Any, v: Any, bias: Bias, scale: float | None = None, offset: int | None = None
+) -> Any:
+    """Attention in one kernel; with an offset it is causal, and the first query has that position."""
+    queries, keys = q.shape[2], k.shape[2]
+    if offset is not None and offset not in (0, keys - queries):
+        bias, offset = bias.and_seen(seen_keys(queries, keys, offset, right=0, device=q.device)), None
+    factor = 1.0 / math.sqrt(q.shape[3]) if scale is None else scale
+    options = (bias.mask, 0.0, offset is not None, factor, q.shape[1] != k.shape[1])
+    return wg.scaled_dot_product_attention(q, k, v, *options, length=keys if offset else None)
+
+
 # Attention
 
 
@@ -170,22 +182,18 @@ def _attention(
     past = 0 if past_key is None else past_key.shape[2]
     k, v = joined(past_key, k), joined(past_value, v)
     queries, keys = q.shape[2], k.shape[2]
-    factor = 1.0 / math.sqrt(q.shape[3]) if scale is None else scale
     bias = _bias_of(mask, keys)
     right = 0 if is_causal else right_window_size
-    is_plain = right == 0 and left_window_size < 0 and lengths is None and past in (0, keys - queries)
+    offset = past if lengths is None else lengths - queries
+    is_plain = right == 0 and left_window_size < 0 and lengths is None and call.outputs < 4 and not softcap
     if lengths is not None:
         bias = bias.and_seen(seen_keys(1, keys, lengths - 1, right=0, device=q.device))
     if not is_plain and (right >= 0 or left_window_size >= 0):
-        offset = past if lengths is None else lengths - queries
         bias = bias.and_seen(seen_keys(queries, keys, offset, left_window_size, right, q.device))
     if not softcap and call.outputs < 4:
-        length, is_grouped = keys if past and is_plain else None, q.shape[1] != k.shape[1]
-        options = (bias.mask, 0.0, is_plain, factor, is_grouped)
-        y = wg.scaled_dot_product_attention(q, k, v, *options, length=length)
+        y = attended(q, k, v, bias, scale, past if is_plain else None)
         return (together(y) if is_flat else y), k, v
-    if is_plain:
-        bias = bias.and_seen(seen_keys(queries, keys, past, right=0, device=q.device))
+    factor = 1.0 / math.sqrt(q.shape[3]) if scale is None else scale
     y, scores = composed(q, k, v, bias, factor, softcap)
     return (together(y) if is_flat else y), k, v, scores[qk_matmul_output_mode].astype(q.dtype, copy=False)
 

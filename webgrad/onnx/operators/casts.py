@@ -46,7 +46,7 @@ def bit_cast(x: Any, *, to: int, call: Call) -> Any:
 def _cast(x: Any, to: ElementType, saturate: int, round_mode: str, call: Call) -> Any:
     if to.webgrad is None or not is_held(x):
         array = call.host(x)
-        if to.bits < 8 and call.opset <= IN_RANGE and array.dtype.kind == "f":
+        if 0 < to.bits < 8 and call.opset <= IN_RANGE and array.dtype.kind == "f":
             array = _in_range(array, to)
         return _cast_array(array, to, saturate, round_mode)
     tensor = call.tensor(x)

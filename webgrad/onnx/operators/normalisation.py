@@ -9,6 +9,7 @@ from typing import Any
 import webgrad as wg
 
 from ..types import type_of
+from .activations import axes_from
 from .table import Call, operator
 
 __all__ = ["layer_normalised", "root_normalised"]
@@ -101,10 +102,6 @@ def _fits(x: Any, axes: Sequence[int], *values: Any) -> bool:
     return all(each is None or each.shape == sizes for each in values)
 
 
-def _axes_from(x: Any, axis: int) -> tuple[int, ...]:
-    return tuple(range(axis % x.ndim, x.ndim))
-
-
 def layer_normalised(x: Any, scale: Any, bias: Any, axes: Sequence[int], epsilon: float) -> Any:
     """x to mean 0 and variance 1 over some axes, then scaled and shifted by what broadcasts with it."""
     if _fits(x, axes, scale, bias):
@@ -138,7 +135,7 @@ def layer_normalization(
     stash_type: int = 1,
     call: Call,
 ) -> Any:
-    axes, staged = _axes_from(x, axis), _stashed(x, stash_type)
+    axes, staged = axes_from(x, axis), _stashed(x, stash_type)
     y = layer_normalised(staged, scale, bias, axes, epsilon).astype(x.dtype, copy=False)
     if call.outputs < 2:
         return y
@@ -152,7 +149,7 @@ def layer_normalization(
 def rms_normalization(
     x: Any, scale: Any, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
 ) -> Any:
-    y = root_normalised(_stashed(x, stash_type), scale, _axes_from(x, axis), epsilon)
+    y = root_normalised(_stashed(x, stash_type), scale, axes_from(x, axis), epsilon)
     return y.astype(x.dtype, copy=False)
 
 
@@ -164,7 +161,7 @@ def simplified_layer_normalization(
     if call.outputs < 2:
         return y
     wide = x.astype(x.dtype.wide, copy=False)
-    slope = wg.rsqrt(wg.mean(wide * wide, axis=_axes_from(x, axis), keepdims=True) + epsilon)
+    slope = wg.rsqrt(wg.mean(wide * wide, axis=axes_from(x, axis), keepdims=True) + epsilon)
     return y, slope.astype(type_of(stash_type).webgrad)
 
 

@@ -1,7 +1,7 @@
-"""Steps of optimisers, of the domain ai.onnx.preview.training: new tensors and what is kept between steps.
+"""The domain ai.onnx.preview.training: gradients, and steps of optimisers.
 
-The inputs after the rate and the number of the step are groups: all tensors, all gradients, and then each
-kind of what is kept; so are the outputs.
+The inputs of a step, after its rate and number, are groups: all tensors, all gradients, and then each kind of
+what is kept between steps; so are its outputs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import webgrad as wg
 
-from .table import operator
+from .table import Call, operator
 
 __all__: list[str] = []
 
@@ -82,3 +82,17 @@ def momentum(
         return x - rate * (gradient + alpha * speed if mode == "nesterov" else speed), speed
 
     return _stepped(update, 3, values)
+
+
+@operator("Gradient", domain=DOMAIN, folds=False)
+def gradient(
+    *values: Any, xs: Sequence[str], y: str, zs: Sequence[str] = (), call: Call
+) -> tuple[wg.Tensor, ...]:
+    """How the sum of a value of the graph changes with others, at the values that are given for them."""
+    given = dict(zip((*xs, *zs), map(call.tensor, values), strict=True))
+
+    def total(*chosen: wg.Tensor) -> wg.Tensor:
+        return wg.sum(call.recomputed(y, {**given, **dict(zip(xs, chosen, strict=True))}))
+
+    slopes = wg.grad(total, argnums=tuple(range(len(xs))))(*(given[name] for name in xs))
+    return tuple(slopes)

@@ -8,8 +8,9 @@ from typing import Any
 
 import webgrad as wg
 
+from .elementwise import divide
 from .table import Call, operator
-from .values import as_indices, axes_of
+from .values import as_indices, axes_of, whole
 
 __all__: list[str] = []
 
@@ -28,7 +29,7 @@ def _product(x: Any, axes: Axes, keepdims: bool) -> Any:
 def _mean(x: Any, axes: Axes, keepdims: bool) -> Any:
     if x.dtype.kind == "f":
         return wg.mean(x, axes, keepdims=keepdims)
-    return wg.floor_divide(_sum(x, axes, keepdims), math.prod(x.shape[each] for each in axes))
+    return divide(_sum(x, axes, keepdims), math.prod(x.shape[each] for each in axes))
 
 
 def _log_sum(x: Any, axes: Axes, keepdims: bool) -> Any:
@@ -36,7 +37,8 @@ def _log_sum(x: Any, axes: Axes, keepdims: bool) -> Any:
 
 
 def _log_sum_of_exponentials(x: Any, axes: Axes, keepdims: bool) -> Any:
-    return _as(x, wg.logsumexp(x, axes, keepdims=keepdims))
+    numbers = x if x.dtype.kind == "f" else x.astype(wg.float32)
+    return _as(x, wg.logsumexp(numbers, axes, keepdims=keepdims))
 
 
 def _root_of_squares(x: Any, axes: Axes, keepdims: bool) -> Any:
@@ -125,12 +127,12 @@ def _place(search: Callable[..., Any], x: Any, axis: int, keepdims: int, last: i
 
 @operator("CumSum", 11, host="axis")
 def running_sum(x: Any, axis: Any, *, exclusive: int = 0, reverse: int = 0) -> Any:
-    return _running(wg.cumsum, 0, x, int(axis.reshape(())[()]), exclusive, reverse)
+    return _running(wg.cumsum, 0, x, whole(axis), exclusive, reverse)
 
 
 @operator("CumProd", 26, host="axis")
 def running_product(x: Any, axis: Any, *, exclusive: int = 0, reverse: int = 0) -> Any:
-    return _running(wg.cumprod, 1, x, int(axis.reshape(())[()]), exclusive, reverse)
+    return _running(wg.cumprod, 1, x, whole(axis), exclusive, reverse)
 
 
 def _running(scan: Callable[..., Any], start: int, x: Any, axis: int, exclusive: int, reverse: int) -> Any:

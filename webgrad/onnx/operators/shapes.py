@@ -9,7 +9,7 @@ import webgrad as wg
 
 from ...arrays import np
 from .table import Call, operator
-from .values import axes_of, moves
+from .values import axes_of, moves, whole
 
 __all__: list[str] = []
 
@@ -27,13 +27,17 @@ def size(x: Any) -> Any:
 @operator("Reshape", 5, host="shape")
 @moves
 def reshape(x: Any, shape: Any, *, allowzero: int = 0) -> Any:
-    """Where the shape has 0, the size stays, unless zeros are allowed; -1 is what is left."""
+    """Where the shape has 0, the size stays, unless zeros are allowed; -1 is what is left by the others."""
     sizes = [int(each) for each in shape]
-    if not allowzero:
-        sizes = [each or x.shape[at] for at, each in enumerate(sizes)]
+    kept = [] if allowzero else [at for at, each in enumerate(sizes) if each == 0]
     if -1 in sizes:
-        others = math.prod(each for each in sizes if each != -1)
-        sizes[sizes.index(-1)] = math.prod(x.shape) // others if others else 0
+        left = math.prod(each for at, each in enumerate(x.shape) if at not in kept)
+        taken = math.prod(each for at, each in enumerate(sizes) if at not in kept and each != -1)
+        if not taken or left % taken:
+            raise wg.ShapeError(f"Reshape of {tuple(x.shape)} to {sizes} leaves nothing to find -1 from")
+        sizes[sizes.index(-1)] = left // taken
+    for at in kept:
+        sizes[at] = x.shape[at]
     return wg.reshape(x, tuple(sizes))
 
 
@@ -150,7 +154,7 @@ def tile(x: Any, repeats: Any) -> Any:
 @operator("Tile", 1, host="tiles axis")
 def tile_axis(x: Any, tiles: Any, axis: Any) -> Any:
     repeats = [1] * x.ndim
-    repeats[int(axis)] = int(tiles)
+    repeats[whole(axis)] = whole(tiles)
     return tile(x, repeats)
 
 
@@ -164,7 +168,7 @@ def expand(x: Any, shape: Any) -> Any:
 @moves
 def triangle(x: Any, k: Any = None, *, upper: int = 1) -> Any:
     reach = max(x.shape[-2:]) + 1
-    diagonal = 0 if k is None else min(max(int(k), -reach), reach)
+    diagonal = 0 if k is None else min(max(whole(k), -reach), reach)
     return (wg.triu if upper else wg.tril)(x, diagonal)
 
 

@@ -10,6 +10,7 @@ import webgrad as wg
 from ...arrays import Array, np
 from ..types import type_of
 from .table import operator
+from .values import whole
 
 __all__: list[str] = []
 
@@ -17,9 +18,9 @@ __all__: list[str] = []
 @operator("DFT", 20, host="dft_length axis")
 def fourier(x: Any, dft_length: Any = None, axis: Any = None, *, inverse: int = 0, onesided: int = 0) -> Any:
     """The last axis holds numbers, or pairs of parts; one side of a transform has what reals leave free."""
-    along = -2 if axis is None else int(axis.reshape(())[()])
+    along = -2 if axis is None else whole(axis)
     along = along + x.ndim if along < 0 else along
-    length = x.shape[along] if dft_length is None else int(dft_length.reshape(())[()])
+    length = x.shape[along] if dft_length is None else whole(dft_length)
     if inverse and onesided:
         length = 2 * (x.shape[along] - 1) if dft_length is None else length
         found = wg.fft.irfft(_complex(x), length, axis=along)
@@ -42,10 +43,10 @@ def short_time_fourier(
 ) -> Any:
     """Transforms of frames of a signal (batch, length, parts): (batch, frames, frequencies, parts)."""
     if frame_length is not None:
-        length = int(frame_length.reshape(())[()])
+        length = whole(frame_length)
     else:
         length = x.shape[1] if window is None else window.shape[0]
-    frames = wg.moveaxis(wg.sliding_windows(x, length, int(frame_step.reshape(())[()]), axis=1), -1, 2)
+    frames = wg.moveaxis(wg.sliding_windows(x, length, whole(frame_step), axis=1), -1, 2)
     if window is not None:
         frames = frames * wg.reshape(window, (length, 1))
     return _forward(frames, length, 2, bool(onesided))
@@ -91,7 +92,7 @@ _WINDOWS = {
 
 def _window(factors: tuple[float, ...]) -> Any:
     def window(size: Any, *, periodic: int = 1, output_datatype: int = 1) -> Array:
-        count = int(size.reshape(())[()])
+        count = whole(size)
         turn = 2 * math.pi * np.arange(count) / max(count if periodic else count - 1, 1)
         found = sum(factor * np.cos(at * turn) for at, factor in enumerate(factors))
         return np.asarray(found).astype(type_of(output_datatype).numpy)
@@ -111,7 +112,7 @@ def mel_weights(
     bins: Any, dft_length: Any, rate: Any, lowest: Any, highest: Any, *, output_datatype: int = 1
 ) -> Array:
     """A triangle for each band, from the centre of the one before it to that of the one after it."""
-    count, length = int(bins.reshape(())[()]), int(dft_length.reshape(())[()])
+    count, length = whole(bins), whole(dft_length)
     low, high = (
         _MEL * np.log10(1 + each.reshape(()).astype(np.float64) / _HERTZ) for each in (lowest, highest)
     )

@@ -8,14 +8,14 @@ import webgrad as wg
 
 from ...arrays import np
 from .table import Call, operator
-from .values import as_indices
+from .values import as_indices, whole
 
 __all__: list[str] = []
 
 
 @operator("TopK", 10, host="k")
 def top(x: Any, k: Any, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> Any:
-    values, places = wg.topk(x, int(k.reshape(())[()]), axis=axis, largest=bool(largest))
+    values, places = wg.topk(x, whole(k), axis=axis, largest=bool(largest))
     return values, as_indices(places)
 
 

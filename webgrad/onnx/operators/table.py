@@ -9,8 +9,8 @@ a list, which is a sequence; or None, an empty optional.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import webgrad as wg
@@ -28,11 +28,22 @@ class Call(Protocol):
     def run(self, graph: Any, inputs: Sequence[Any]) -> list[Any]:
         """The outputs of a branch or body for its inputs; other names are those of the graphs around it."""
 
+    def recomputed(self, name: str, given: dict[str, Any]) -> Any:
+        """A value of the graph that the node is in, computed anew from other values of some names."""
+
     def host(self, value: Any) -> Any:
         """A value as an array; of a tensor it waits, and the model cannot be captured."""
 
     def tensor(self, value: Any) -> wg.Tensor:
         """A value as a tensor on the model's device."""
+
+    def once(self, make: Callable[[], Any]) -> Any:
+        """What `make` gives of the node's attributes and device: made once, for all calls."""
+
+
+# Weights in another form, made when a model is loaded. It takes the operator's inputs, None for computed
+# ones, and attributes; it gives values by the places of inputs that they replace, None for one that goes.
+Prepare = Callable[..., Mapping[int, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +62,7 @@ class Operator:
     known: frozenset[str]  # inputs that it takes as arrays where they are known, else as tensors
     folds: bool  # gives the same for the same inputs: of arrays it gives arrays
     takes_call: bool
+    prepare: Prepare | None = None
 
     def __str__(self) -> str:
         return f"{self.domain}.{self.name}" if self.domain else self.name
@@ -66,12 +78,20 @@ _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_
 
 
 def operator(
-    names: str, since: int = 1, *, domain: str = "", host: str = "", known: str = "", folds: bool = True
+    names: str,
+    since: int = 1,
+    *,
+    domain: str = "",
+    host: str = "",
+    known: str = "",
+    folds: bool = True,
+    prepare: Prepare | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Enter a function into the table: for models whose operator set is `since` or newer, up to the next row.
 
     `host` names the inputs that the function needs as arrays of NumPy: shapes, axes, counts. Those of `known`
-    are arrays where their numbers are known anyway. Users add operators of their own, or replace one:
+    are arrays where their numbers are known anyway. `prepare` gives weights another form when a model is
+    loaded. Users add operators of their own, or replace one:
 
     >>> @wg.onnx.operator("Double", domain="my.domain")
     ... def double(x):
@@ -87,7 +107,7 @@ def operator(
             there[:] = sorted(
                 [
                     *(each for each in there if each.since != since),
-                    _row(domain, name, since, function, host, known, folds),
+                    replace(_row(domain, name, since, function, host, known, folds), prepare=prepare),
                 ],
                 key=lambda each: each.since,
             )
