@@ -114,12 +114,12 @@ def load_part(folder: Path, name: str, *, device: Any = None, dtype: Any = None)
         weights: dict[str, Any] = {}
         for path in weight_files(folder):
             opened = stack.enter_context(wg.io.open(path))
-            weights |= dict(_renamed(opened, name, device, dtype))
+            weights |= dict(_renamed(opened, name, dtype))
         try:
             module.load_state_dict(weights)
         except wg.WebgradError as error:
             raise wg.ModelFileError(f"{folder}: {error}") from None
-    return module
+        return module.to(device=device)
 
 
 def _config(row: Part, settings: Mapping[str, Any], source: str) -> Any:
@@ -143,12 +143,12 @@ def weight_files(folder: Path) -> list[Path]:
     return chosen
 
 
-def _renamed(weights: wg.io.Weights, kind: str, device: Any, dtype: Any) -> Iterator[tuple[str, Any]]:
+def _renamed(weights: wg.io.Weights, kind: str, dtype: Any) -> Iterator[tuple[str, Any]]:
     for name in weights:
         ours = _own_name(name, _RENAMED.get(kind, ()))
         if _COMPUTED.search(ours):
             continue
-        value = weights.read(name, device)
+        value = weights[name]
         if isinstance(value, wg.Tensor) and ours.endswith(_FORMER_PRODUCTS) and value.ndim == 4:
             value = value.reshape(value.shape[:2])
         yield ours, value if dtype is None or not isinstance(value, wg.Tensor) else value.astype(dtype)
