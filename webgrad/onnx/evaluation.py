@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import webgrad as wg
@@ -18,7 +17,7 @@ import webgrad as wg
 from ..arrays import Array, np
 from .graph import Function, Graph, Node, Reference
 from .operators import Operator
-from .operators.values import stored, uploaded
+from .operators.values import is_for_tensors, stored, uploaded
 
 __all__ = ["Run", "Scope", "Uploads", "Values", "WaitsError", "as_tensor", "is_for_tensors"]
 
@@ -219,20 +218,6 @@ class _Call:
         if name in operator.host:
             return self.host(value)
         return self.tensor(value) if name not in operator.known and is_for_tensors(value) else value
-
-
-def is_for_tensors(value: Any) -> bool:
-    """Whether a value is an array that a tensor can hold: texts and types of few bits stay arrays."""
-    return isinstance(value, np.ndarray) and _is_of_webgrad(value.dtype)
-
-
-@cache
-def _is_of_webgrad(dtype: Any) -> bool:
-    try:
-        wg.as_dtype(dtype)
-    except wg.WebgradError:
-        return False
-    return True
 
 
 def as_tensor(array: Array, device: Any) -> wg.Tensor:
