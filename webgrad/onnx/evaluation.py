@@ -7,7 +7,7 @@ which is computed on the device makes the model synchronise there, and is noted 
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,6 +18,7 @@ import webgrad as wg
 from ..arrays import Array, np
 from .graph import Function, Graph, Node, Reference
 from .operators import Operator
+from .operators.values import stored, uploaded
 
 __all__ = ["Run", "Scope", "Uploads", "Values", "WaitsError", "as_tensor", "is_for_tensors"]
 
@@ -59,6 +60,7 @@ class Run:
     lasting: Container[int] = ()  # identities of arrays that last as long as the model
     kept: Uploads = field(default_factory=dict)  # these as tensors, of all the model's runs
     uploads: Uploads = field(default_factory=dict)  # others, of this run
+    made: dict[Any, Any] = field(default_factory=dict)  # of attributes, by identity, of all the model's runs
     waits: list[str] = field(default_factory=list)  # nodes that needed a computed value on the host
 
     def model(self, graph: Graph, values: Values) -> list[Any]:
@@ -111,6 +113,10 @@ class Run:
                 if found is not None:
                     return found
             return _Call(self, node, scope, self.device).apply(operator, inputs, attributes)
+        except wg.CaptureError as error:  # of a function that is computed on the host
+            if wg.is_captured():
+                raise WaitsError(node.label) from error
+            raise
         except wg.WebgradError as error:
             error.args = (f"{node.label} ({operator}): {error}", *error.args[1:])
             raise
@@ -194,6 +200,13 @@ class _Call:
             return value
         return self.of.tensor(value, on_host=self.is_known)
 
+    def once(self, make: Callable[[], Any]) -> Any:
+        key = id(self.node.attributes), str(self.device)
+        if key not in self.of.made:
+            with wg.at_capture():
+                self.of.made[key] = make()
+        return self.of.made[key]
+
     def apply(self, operator: Operator, inputs: Sequence[Any], attributes: Values) -> Sequence[Any]:
         """The function of a row, called with values in the form that it takes; its results as a sequence."""
         given = [self._in_form(each, operator.input_name(at), operator) for at, each in enumerate(inputs)]
@@ -225,8 +238,8 @@ def _is_of_webgrad(dtype: Any) -> bool:
 def as_tensor(array: Array, device: Any) -> wg.Tensor:
     """An array as a tensor; a single number as a constant, which needs no memory."""
     if array.size == 1:
-        return wg.full(array.shape, array.item(), dtype=array.dtype, device=device)
-    return wg.asarray(array, device=device)
+        return wg.full(array.shape, array.item(), dtype=stored(array.dtype.name, device), device=device)
+    return uploaded(array, device)
 
 
 def _is_known(value: Any) -> bool:

@@ -17,6 +17,7 @@ from .constants import arrays_of_file, settled
 from .evaluation import HOST, Run, Uploads, Values, WaitsError, as_tensor, is_for_tensors
 from .graph import Contents
 from .host_values import needed_on_host
+from .operators.values import uploaded
 
 __all__ = ["Program"]
 
@@ -39,6 +40,7 @@ class Program:
         self._is_released = False
         self._lasting = frozenset(map(id, arrays_of_file(contents)))
         self._kept: Uploads = {}
+        self._made: dict[Any, Any] = {}
         given = {**self._arrays, **self._parameters}
         self._graph, self._values = settled(contents.graph, given, self._run_of())
         self._parameters = {name: each for name, each in self._parameters.items() if name in self._values}
@@ -82,7 +84,8 @@ class Program:
         }
 
     def _run_of(self) -> Run:
-        return Run(self.device, self.contents.opsets.get("", 1), self._lasting, self._kept)
+        opset = self.contents.opsets.get("", 1)
+        return Run(self.device, opset, self._lasting, self._kept, made=self._made)
 
     def _is_parameter(self, name: str, array: Array) -> bool:
         """Whether an array of the file lies on the device: floats that are no single numbers, and integers
@@ -98,7 +101,7 @@ class Program:
         made: dict[int, wg.Tensor] = {}
         for name in (names := list(names)):
             if id(weights[name]) not in made:
-                made[id(weights[name])] = wg.asarray(weights[name], device=self.device)
+                made[id(weights[name])] = uploaded(weights[name], self.device)
         return {name: made[id(weights[name])] for name in names}
 
     def _placed(self, name: str, given: Any) -> Any:
@@ -108,7 +111,7 @@ class Program:
         given = given if isinstance(given, wg.Tensor) else np.asarray(given)
         if name in self._on_host and _is_key(given):
             return given.numpy() if isinstance(given, wg.Tensor) else given
-        return wg.asarray(given, device=self.device) if is_for_tensors(given) else given
+        return uploaded(given, self.device) if is_for_tensors(given) else given
 
     def _returned(self, value: Any) -> Any:
         if isinstance(value, list):

@@ -14,10 +14,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from .. import dtypes
-from ..errors import CaptureError
+from ..errors import CaptureError, DTypeError
 from ..evaluate.evaluate import compute_waiting, evaluation_lock
 from ..graph.composite import expand
-from ..graph.node import Node, line_of, scalar, signature
+from ..graph.node import Node, line_of, make, scalar, signature
 from ..graph.op import LEAF
 from ..graph.snapshot import Snapshot
 from ..graph.trace import RuntimeFloat, RuntimeInt, is_runtime, one_at_a_time, refuse_in_trace
@@ -26,6 +26,7 @@ from ..jit.examples import Examples, examples_of, labels_of_result, refuse_twice
 from ..jit.replay import runtime_number
 from ..jit.tensor_names import named_tensors
 from ..jit.trace import Traced, traced
+from ..ops.table import TABLE
 from ..schedule.pairs import split_pairs
 from ..tensor import Tensor
 
@@ -42,7 +43,8 @@ class TracedNode:
     `op` is "input" (of name `name`), "tensor" (`value` is the tensor, `name` what its model calls it),
     "number" (`value`), "drawn" (a number that each call draws anew), the name of a primitive, of which
     `attributes` is a tuple, or with `is_call` that of a function: then `attributes` are its arguments by
-    name, and `parameters` names those that `inputs` are.
+    name, and `parameters` names those that `inputs` are. Of a `decode`, of quantised blocks, `value` is the
+    tensor of all their weights as floats.
 
     >>> node = wg.graph_of(wg.exp, (wg.zeros((2, 3)),)).nodes[-1]
     >>> node.op, node.inputs, node.shape, node.dtype
@@ -74,7 +76,7 @@ def graph_of(function: Callable[..., Any], example_inputs: Any, *, whole: Whole 
     """The graph of one call of a function, as records of its primitives; nothing is computed.
 
     `example_inputs` are a tuple in the order of its arguments, or a dict by name. Numbers among them are
-    inputs as well. Complex values are pairs of floats. `whole` is asked of each call of a function of
+    inputs as well. Complex values inside are pairs of floats. `whole` is asked of each call of a function of
     webgrad that has one result, such as `conv2d` or `softmax`, with its name and arguments: where it is
     true the call is one node.
 
@@ -98,6 +100,8 @@ def graph_of(function: Callable[..., Any], example_inputs: Any, *, whole: Whole 
         args, named = given.arguments(placeholders)
         found = traced(lambda: function(*args, **named), was, calls.note)
     _refuse_effects(found, name)
+    _refuse_complex([*zip(given.labels, was, strict=True)])
+    _refuse_complex([*zip(labels_of_result(found.spec), found.results, strict=True)])
     refuse_twice("graph_of", labels_of_result(found.spec), f"outputs of {name}")
     return _records(function, found, given, was, calls)
 
@@ -168,6 +172,15 @@ def _refuse_effects(found: Traced, name: str) -> None:
             f"graph_of: {name} {what}, and a graph has values only: call model.eval() first, so that no "
             "statistics are kept, or return the new values"
         )
+
+
+def _refuse_complex(named: Iterable[tuple[str, Node]]) -> None:
+    for label, node in named:
+        if node.sig.dtype.kind == "c":
+            raise DTypeError(
+                f"graph_of: {label!r} is {node.sig.dtype.name}: pass its parts (webgrad.view_as_real(x), "
+                "webgrad.view_as_complex(pairs) inside)"
+            )
 
 
 def _records(
@@ -244,4 +257,11 @@ def _record(
         return TracedNode(
             "drawn" if is_drawn else "number", (), (), sig.dtype, value=None if is_drawn else number
         )
-    return TracedNode(sig.op.name, inputs, sig.shape, sig.dtype, sig.attributes, line=line)
+    weights = _weights(sig, node) if sig.kind == "decode" and node is not None else None
+    return TracedNode(sig.op.name, inputs, sig.shape, sig.dtype, sig.attributes, value=weights, line=line)
+
+
+def _weights(sig: Any, node: Node) -> Tensor | None:
+    """All weights of quantised blocks that are there, as floats."""
+    words = node.inputs[0]
+    return Tensor(make(TABLE["decode"], (words,), sig.attributes)) if words.storage is not None else None
