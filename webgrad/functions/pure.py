@@ -53,8 +53,12 @@ def pure(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
 
     @functools.wraps(function)
     def call(*args: Arguments.args, **named: Arguments.kwargs) -> Result:
-        if current_trace() is not None:
-            return function(*args, **named)
+        trace = current_trace()
+        if trace is not None:
+            result = function(*args, **named)
+            if trace.calls is not None:
+                trace.calls(function, args, named, result)
+            return result
         nodes: list[Node] = []
         parts: list[Any] = [autocast_dtype(), grad_mode.on]
         if not _take((*args, *named.values()) if named else args, nodes, parts):

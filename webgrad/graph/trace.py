@@ -8,7 +8,7 @@ into others.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from weakref import ref
@@ -18,6 +18,7 @@ from ..gradients.history import grad_mode
 from .node import Node, backlog
 
 Draw = Callable[[], Sequence[int | float]]
+NoteCall = Callable[[Callable[..., Any], Sequence[Any], Mapping[str, Any], Any], None]
 
 
 class RuntimeFloat(float):
@@ -54,8 +55,9 @@ class Trace:
 
     composes = False  # whether what goes back through nodes is built as composites nevertheless
 
-    def __init__(self, given: Sequence[Node] = ()) -> None:
+    def __init__(self, given: Sequence[Node] = (), calls: NoteCall | None = None) -> None:
         self.given = given  # placeholders
+        self.calls = calls  # who wants to hear of calls of pure functions: function, arguments, result
         self.changed: dict[int, tuple[ref[Any], Node]] = {}  # by identity: a tensor, and the node it had
         self.draws: list[tuple[Draw, list[RuntimeFloat | RuntimeInt]]] = []
         self.watched: list[tuple[Callable[[], Any], Any]] = []  # a function, and the value it had
