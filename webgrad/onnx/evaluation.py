@@ -144,7 +144,8 @@ class Run:
         is_lasting = id(array) in self.lasting
         uploads = self.kept if is_lasting else self.uploads
         found = uploads.get((id(array), on_host))
-        if found is None:
+        # An export has every tensor on its own device meanwhile, those for the host too.
+        if found is None or (on_host and found[1].device != "cpu"):
             with wg.at_capture() if is_lasting else nullcontext():
                 made = as_tensor(array, "cpu" if on_host else self.device)
             found = uploads[id(array), on_host] = array, made

@@ -59,6 +59,10 @@ class Program:
                 self.waits = (str(error),)
         return self._results({**computed, **known})
 
+    def is_known(self, name: str, value: Any) -> bool:
+        """Whether an input is taken to the host, as what a capture is made for."""
+        return name in self._on_host and _is_key(value)
+
     def release(self) -> dict[str, wg.Tensor]:
         """The weights by name. Who holds them may change them: nothing that is computed from them is kept
         from here on.
@@ -109,7 +113,7 @@ class Program:
         if given is None or isinstance(given, list | tuple):
             return given and [self._placed(name, each) for each in given]
         given = given if isinstance(given, wg.Tensor) else np.asarray(given)
-        if name in self._on_host and _is_key(given):
+        if self.is_known(name, given):
             return given.numpy() if isinstance(given, wg.Tensor) else given
         return uploaded(given, self.device) if is_for_tensors(given) else given
 
