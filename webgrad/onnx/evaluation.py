@@ -23,7 +23,9 @@ __all__ = ["Run", "Scope", "Uploads", "Values", "WaitsError", "as_tensor", "is_f
 
 
 class WaitsError(Exception):
-    """A node needs a value on the host that is computed on the device: the model cannot be captured."""
+    """A node needs a value on the host that is computed on the device: it cannot be captured."""
+
+    place = 0  # of the node, or of the one around it, in the graph that runs
 
 
 HOST = 1 << 16  # elements: larger arrays are worked on, and made, on the device
@@ -80,7 +82,12 @@ class Run:
         """Run nodes in their order; what nobody reads any more is let go of."""
         scope.nodes = scope.nodes or nodes
         for at, node in enumerate(nodes):
-            scope.values.update(zip(node.outputs, self.node(node, scope), strict=False))
+            try:
+                results = self.node(node, scope)
+            except WaitsError as error:
+                error.place = at  # that of the outermost graph comes last
+                raise
+            scope.values.update(zip(node.outputs, results, strict=False))
             for name in last_uses.get(at, ()):
                 scope.values.pop(name, None)
 
