@@ -168,6 +168,11 @@ def test_what_is_around_a_wait_is_captured_apart(tmp_path: Path) -> None:
     x, same, other = floats(1, 0, 3), floats(0, 5, 7), floats(0, 0, 9)
     assert m(x)["y"].tolist() == [2, 6]
     assert m.waits == ("found",)
+    assert m.explain().splitlines() == [
+        "1 nodes, captured together",
+        "found (NonZero): the host waits for what it reads",
+        "4 nodes, captured together",
+    ]
     m(x)  # what is behind the wait comes a second time, and is captured
     assert count_of(lambda: m(same)) == 0
     assert m(same)["y"].tolist() == [10, 14]

@@ -6,7 +6,7 @@ computed value on the host, the graph is divided there, once and for all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import webgrad as wg
@@ -49,6 +49,14 @@ class Divided:
             at += 1
         every = self.values | values
         return {each.name: every[each.name] for each in self.graph.outputs}
+
+    def lines(self) -> Iterator[str]:
+        """What is captured together, and what the host waits for."""
+        for part in (each.of for each in self._parts):
+            if part.graph.nodes:
+                yield f"{len(part.graph.nodes):,} nodes, captured together"
+            if part.barrier is not None:
+                yield f"{part.barrier.label} ({part.barrier.operator}): the host waits for what it reads"
 
     def _divide(self, at: int, error: WaitsError) -> None:
         """Have a node of a part be run by itself from now on; the parts before it stay."""

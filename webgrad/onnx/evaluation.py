@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import webgrad as wg
@@ -18,7 +17,7 @@ import webgrad as wg
 from ..arrays import Array, np
 from .graph import Function, Graph, Node, Reference, names_of
 from .operators import Operator
-from .operators.values import stored, uploaded
+from .operators.values import is_for_tensors, stored, uploaded
 
 __all__ = ["Run", "Scope", "Uploads", "Values", "WaitsError", "as_tensor", "is_for_tensors"]
 
@@ -164,7 +163,8 @@ class Run:
         is_lasting = id(array) in self.lasting
         uploads = self.kept if is_lasting else self.uploads
         found = uploads.get((id(array), on_host))
-        if found is None:
+        # An export has every tensor on its own device meanwhile, those for the host too.
+        if found is None or (on_host and found[1].device != "cpu"):
             with wg.at_capture() if is_lasting else nullcontext():
                 made = as_tensor(array, "cpu" if on_host else self.device)
             found = uploads[id(array), on_host] = array, made
@@ -238,20 +238,6 @@ class _Call:
         if name in operator.host:
             return self.host(value)
         return self.tensor(value) if name not in operator.known and is_for_tensors(value) else value
-
-
-def is_for_tensors(value: Any) -> bool:
-    """Whether a value is an array that a tensor can hold: texts and types of few bits stay arrays."""
-    return isinstance(value, np.ndarray) and _is_of_webgrad(value.dtype)
-
-
-@cache
-def _is_of_webgrad(dtype: Any) -> bool:
-    try:
-        wg.as_dtype(dtype)
-    except wg.WebgradError:
-        return False
-    return True
 
 
 def as_tensor(array: Array, device: Any) -> wg.Tensor:

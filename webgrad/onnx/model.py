@@ -54,8 +54,16 @@ class Model:
         """The nodes that need a computed value on the host, which the model waits for, call by call."""
         return self._program.waits
 
+    def explain(self) -> str:
+        """Which nodes are captured together, and which the host waits for, as the calls so far have shown."""
+        return "\n".join(self._program.lines())
+
     def __call__(self, *args: Any, **named: Any) -> Outputs:
         return Outputs(self._program(self._given(args, named)))
+
+    def is_known(self, name: str, value: Any) -> bool:
+        """Whether an input's numbers are needed on the host, so that each value is a capture of its own."""
+        return self._program.is_known(name, value)
 
     def state_dict(self) -> dict[str, wg.Tensor]:
         """Its weights by their names in the file."""

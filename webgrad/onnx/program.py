@@ -8,7 +8,7 @@ text is given, or gradients are asked for, the graph runs as it stands, node by 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from threading import RLock
 from typing import Any
 
@@ -85,6 +85,17 @@ class Program:
         """Remember nodes that wait."""
         self.waits = tuple(dict.fromkeys((*self.waits, *waits)))
 
+    def is_known(self, name: str, value: Any) -> bool:
+        """Whether an input is taken to the host, as what a capture is made for."""
+        return name in self._on_host and _is_key(value) and not getattr(value, "requires_grad", False)
+
+    def lines(self) -> Iterator[str]:
+        """What is captured together, and what the host waits for, as far as calls have shown."""
+        yield from self._divided.lines()
+        for divided in self._inner.values():
+            yield f"inside of it, {divided.graph.name or 'a branch or body'}:"
+            yield from (f"  {each}" for each in divided.lines())
+
     def release(self) -> dict[str, wg.Tensor]:
         """The weights by name. Who holds them may change them: nothing that is computed from them is kept
         from here on.
@@ -127,7 +138,7 @@ class Program:
         if isinstance(given, dict):
             return given
         given = given if isinstance(given, wg.Tensor) else np.asarray(given)
-        if name in self._on_host and _is_key(given) and not getattr(given, "requires_grad", False):
+        if self.is_known(name, given):
             return given.numpy() if isinstance(given, wg.Tensor) else given
         return uploaded(given, self.device) if is_for_tensors(given) else given
 
