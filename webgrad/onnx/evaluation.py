@@ -23,7 +23,9 @@ __all__ = ["Run", "Scope", "Uploads", "Values", "WaitsError", "as_tensor", "is_f
 
 
 class WaitsError(Exception):
-    """A node needs a value on the host that is computed on the device: the model cannot be captured."""
+    """A node needs a value on the host that is computed on the device: it cannot be captured."""
+
+    place = 0  # of the node, or of the one around it, in the graph that runs
 
 
 HOST = 1 << 16  # elements: larger arrays are worked on, and made, on the device
@@ -80,7 +82,12 @@ class Run:
         """Run nodes in their order; what nobody reads any more is let go of."""
         scope.nodes = scope.nodes or nodes
         for at, node in enumerate(nodes):
-            scope.values.update(zip(node.outputs, self.node(node, scope), strict=False))
+            try:
+                results = self.node(node, scope)
+            except WaitsError as error:
+                error.place = at  # that of the outermost graph comes last
+                raise
+            scope.values.update(zip(node.outputs, results, strict=False))
             for name in last_uses.get(at, ()):
                 scope.values.pop(name, None)
 
@@ -144,7 +151,8 @@ class Run:
         is_lasting = id(array) in self.lasting
         uploads = self.kept if is_lasting else self.uploads
         found = uploads.get((id(array), on_host))
-        if found is None:
+        # An export has every tensor on its own device meanwhile, those for the host too.
+        if found is None or (on_host and found[1].device != "cpu"):
             with wg.at_capture() if is_lasting else nullcontext():
                 made = as_tensor(array, "cpu" if on_host else self.device)
             found = uploads[id(array), on_host] = array, made
