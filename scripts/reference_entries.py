@@ -29,7 +29,7 @@ GIVEN = frozenset(
         *("BatchArray", "Blocks", "Buffer", "CpuDevice", "DType", "Device", "EmbeddingModel", "Entry"),
         *("Event", "Explanation", "Generation", "History", "Images", "Kernel", "LanguageModel"),
         *("MemoryReport", "Profile", "Pulled", "QuantisedTensor", "Ran", "Recording", "ReplayReport"),
-        *("Report", "Summary", "Tensor", "Weights"),
+        *("Report", "Summary", "Tensor", "TracedGraph", "TracedNode", "Weights"),
     }
 )
 

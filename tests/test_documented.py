@@ -194,6 +194,7 @@ def section(page: str, title: str) -> str:
 def test_every_command_has_a_section_with_all_its_options(command: str) -> None:
     page = text_of("docs/cli.md")
     common = page.partition("\n## ")[0] + section(page, "### How a model writes")
+    common += section(page, "### What an ONNX model is given")
     told = section(page, f"## webgrad {command}") + common
     words = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", told))
     assert sorted(options_of(command) - {"-h", "--help"} - words) == []

@@ -61,7 +61,7 @@ RECORDS = (
 # Free to all; they import only each other.
 DATA = ("arrays", "errors", "config", "dtypes", "device_profile", "observing", "porting", "startup", "values")
 # The user's side of the stages: may import all of them.
-FACE = ("__init__", "batch", "custom", "einops_backend", "tools", "web")
+FACE = ("__init__", "batch", "custom", "tools", "web")
 ABOVE = (
     "nn",
     "optim",

@@ -16,10 +16,10 @@ from typing import Any
 
 from . import errors, observing
 from .config import settings as _settings
-from .einops_backend import register as _register_with_einops
 from .functions import methods as _methods  # noqa: F401  (which gives Tensor its methods)
 from .functions import random
 from .functions.array import maps as _maps
+from .functions.einops_backend import register as _register_with_einops
 from .functions.spellings import spelled as _spelled
 from .porting import refusing as _refusing
 
@@ -172,6 +172,7 @@ _LATER = {
     "tuning": "tune",
     "tools.explanation": "Explanation explain",
     "tools.memory": "MemoryReport memory",
+    "tools.traced_graph": "TracedGraph TracedNode graph_of",
     "tools.profiling.profile": "Profile profile",
     "tools.checking.check": "check",
     "tools.checking.verdict": "CheckReport",

@@ -471,6 +471,9 @@ from .tools.recording.record import Recording as Recording
 from .tools.recording.record import record as record
 from .tools.recording.replay import replay as replay
 from .tools.recording.report import ReplayReport as ReplayReport
+from .tools.traced_graph import TracedGraph as TracedGraph
+from .tools.traced_graph import TracedNode as TracedNode
+from .tools.traced_graph import graph_of as graph_of
 from .tuning import tune as tune
 from .web.export import export as export
 

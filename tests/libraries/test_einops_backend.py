@@ -15,7 +15,7 @@ import webgrad as wg
 import webgrad.torch as torch
 from tests.libraries.comparing import EVERYWHERE, Place, library, same, without_numpy
 from tests.libraries.test_einops import REARRANGED, REDUCED, REPEATED, X
-from webgrad import einops_backend
+from webgrad.functions import einops_backend
 
 einops = library("einops")
 CASES: list[tuple[str, tuple[Any, ...], dict[str, int]]] = [

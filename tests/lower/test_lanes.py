@@ -14,9 +14,11 @@ import pytest
 import webgrad as wg
 from tests.graph.helpers import graph_of
 from webgrad import config
+from webgrad.cpu import plan
 from webgrad.device_profile import CPU_PROFILE
 from webgrad.evaluate.evaluate import clear_plans
 from webgrad.lower.lanes import lower_rows
+from webgrad.native.background import Request
 from webgrad.native.compiler import is_available
 from webgrad.native.processor import chosen
 from webgrad.ops import primitives
@@ -316,3 +318,20 @@ def test_rows_added_in_their_order(dtype: str, rows: int, columns: int, count: i
         nodes = [on_cpu(each).node for each in (base, index, updates)]
         found = wg.Tensor(primitives.scatter(TABLE["scatter_add"], *nodes))
         np.testing.assert_array_equal(found.numpy(), want)
+
+
+def test_much_memory_is_fetched_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+
+    def request(text: str, *others: Any) -> Request:
+        texts.append(text)
+        return Request(text, *others)
+
+    monkeypatch.setattr(plan, "_programs", {})  # else what was lowered before is not written again
+    monkeypatch.setattr(plan, "Request", request)
+    for rows, is_fetched in ((2, False), (300, True)):  # of 4 KiB: 1.2 MB do not stay in a core's caches
+        array = drawn(rows, 1024)
+        texts.clear()
+        np.testing.assert_allclose(on_cpu(array).sum(axis=1).numpy(), array.sum(1), rtol=1e-5, atol=1e-4)
+        np.testing.assert_array_equal((on_cpu(array) * 2).numpy(), array * 2)
+        assert ["prefetch" in each for each in texts] == [is_fetched] * 2

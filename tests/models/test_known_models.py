@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -19,7 +20,21 @@ def test_rows() -> None:
         assert entry.files
         assert all(is_safe(path) for path in entry.files)
         assert all(re.fullmatch("[0-9a-f]{64}", file.sha256) for file in entry.files.values())
-        assert entry.size > 1e6 < entry.download
+        assert entry.size > 1e5 < entry.download
+
+
+def test_the_pieces_of_a_model_in_several_packages() -> None:
+    entry = wg.models.catalogue()["kokoro"]
+    sources = [parse_source(text) for text in (entry.source, *entry.parts)]
+    assert [source and source.name[-1] for source in sources] == ["1", "2", "3", "4"]
+    assert len(entry.files) == 1
+
+
+def test_onnx_models_say_what_loads_them(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    path.write_bytes(b"")
+    with pytest.raises(wg.ModelFileError, match=r"m.onnx is an ONNX model: wg.onnx.load\("):
+        wg.models.load(path)
 
 
 def test_the_first_model_of_a_newcomer() -> None:

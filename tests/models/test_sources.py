@@ -132,6 +132,14 @@ def test_the_only_file_and_one_of_several() -> None:
         chosen(["x/a.gguf", "y/a.gguf"], "a.gguf")
 
 
+def test_an_onnx_model_brings_what_lies_beside_it() -> None:
+    paths = ["p/m.onnx", "p/m.onnx_data", "p/labels.txt", "p/n.onnx_data", "q/config.json", "p/run.py"]
+    for inside in ("", "p", "m.onnx"):
+        assert chosen(paths, inside) == (["m.onnx", "m.onnx_data", "labels.txt"], "m.onnx")
+    with pytest.raises(wg.ArgumentError, match=r"several models, say which: p/m\.onnx, p/n\.onnx"):
+        chosen(["p/m.onnx", "p/n.onnx"])
+
+
 QUANTISED = [
     *("README.md", "config.json", "mmproj-F16.gguf", "imatrix.gguf"),
     *("Model-Q4_K_M.gguf", "Model-Q4_K_S.gguf", "Model-Q4_K.gguf", "Model.IQ4_XS.gguf", "model-q8_0.gguf"),
@@ -181,7 +189,7 @@ def test_what_is_not_there() -> None:
         chosen(["x/a.gguf"], "b.gguf")
     for inside in ("", "x"):
         with pytest.raises(
-            wg.ModelFileError, match=r"no \.safetensors and no \.gguf file; it has x/config\.json"
+            wg.ModelFileError, match=r"no \.safetensors, \.gguf or \.onnx file; it has x/config\.json"
         ):
             chosen(["x/config.json", "x/a.py"], inside)
 

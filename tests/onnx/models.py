@@ -10,14 +10,28 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import webgrad as wg
 from webgrad.onnx.schema import MESSAGES
 from webgrad.onnx.types import code_of
 
-__all__ = ["Graph", "attribute", "encode", "function", "graph", "model", "node", "tensor", "value"]
+__all__ = [
+    "Graph",
+    "attribute",
+    "encode",
+    "floats",
+    "function",
+    "graph",
+    "loaded",
+    "model",
+    "node",
+    "tensor",
+    "value",
+]
 
 OPSET = 18
 Weights = Mapping[str, Any]
@@ -157,3 +171,15 @@ def model(
 
 def _opset(domain: str, version: int) -> bytes:
     return encode("OperatorSet", domain=domain, version=version)
+
+
+def loaded(folder: Path, data: bytes, device: str = "cpu") -> wg.onnx.Model:
+    """A model's bytes written to a folder and loaded."""
+    path = folder / "m.onnx"
+    path.write_bytes(data)
+    return wg.onnx.load(path, device=device)
+
+
+def floats(*values: Any) -> Any:
+    """An array of float32."""
+    return np.asarray(values, np.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -82,6 +83,17 @@ def test_only_the_variant_that_is_used_is_compiled(alone: Bench) -> None:
 
 
 @pytest.mark.gpu
+def test_devices_leave_no_pool_of_threads_to_be_collected() -> None:
+    """A signal that comes while Python collects one would be lost with the callback that it comes in."""
+    bench()
+    gc.collect()
+    before = sum(isinstance(each, ThreadPoolExecutor) for each in gc.get_objects())
+    benches = [bench() for _ in range(3)]
+    for each in benches:
+        each.device.synchronize()
+    assert sum(isinstance(each, ThreadPoolExecutor) for each in gc.get_objects()) == before
+
+
 def test_threads_that_ask_together_compile_once(alone: Bench) -> None:
     programs = [variant(number) for number in range(4)]
     barrier = threading.Barrier(8)

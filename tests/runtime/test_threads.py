@@ -69,7 +69,7 @@ def test_without_more_threads_the_caller_does_all(monkeypatch: pytest.MonkeyPatc
         def submit(self, *_: object) -> None:
             raise RuntimeError("cannot schedule new futures after interpreter shutdown")
 
-    monkeypatch.setattr(threads, "_pools", {os.getpid(): Closed()})
+    monkeypatch.setattr(threads, "_pools", {(os.getpid(), "cpu"): Closed()})
     monkeypatch.setattr(threads, "cores", lambda: 2)
     taken: list[int] = []
     share(taken.extend, [1, 2, 3])

@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "chat": ("webgrad.cli.chat", "talk with a language model"),
     "generate": ("webgrad.cli.generate", "let a language model go on with a text"),
     "embed": ("webgrad.cli.embed", "turn texts into vectors that are near where meanings are"),
+    "run": ("webgrad.cli.run", "run an ONNX model on files"),
     "bench": ("webgrad.cli.bench", "measure how quickly a model reads and writes here"),
     "pull": ("webgrad.cli.pull", "bring a model to this machine"),
     "models": ("webgrad.cli.models", "list, show or remove the models on this machine"),
@@ -50,7 +51,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 }
 # how --help lists them
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "models": ("chat", "generate", "embed", "bench"),
+    "models": ("chat", "generate", "embed", "run", "bench"),
     "files of models": ("pull", "models"),
     "scripts": ("profile", "check", "record", "replay", "kernels"),
     "browsers": ("export", "serve-static"),

@@ -1,8 +1,8 @@
 """`webgrad bench [MODEL]`: how quickly a model reads and writes on this machine's devices.
 
 In: a model and devices. Out: medians of tokens a second for reading a prompt (prefill) and for writing after
-it (decode), with the kernels and submissions that a token takes; texts a second for a model that embeds. A
-first run, which compiles kernels, is not counted.
+it (decode), with the kernels and submissions that a token takes; texts a second for a model that embeds; of
+an ONNX model the milliseconds of a call. A first run, which compiles kernels, is not counted.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import webgrad as wg
 
 from . import protocols
 from .chat import DEFAULT_MODEL
+from .onnx_bench import PEERS, bench_onnx
+from .onnx_models import add_inputs, is_onnx
 from .options import Parser, add_json, count
 from .protocols import EmbeddingModel, LanguageModel
 from .terminal import Output
@@ -49,8 +51,16 @@ def main(arguments: Sequence[str]) -> int:
     ):
         help_text = f"{sentence} (default: {default})"
         parser.add_argument(name, type=count, default=default, metavar="N", help=help_text)
+    parser.add_argument(
+        "--against", choices=PEERS, help="measure this in turns with an ONNX model, on the cpu"
+    )
+    add_inputs(parser)
     add_json(parser)
     options = parser.parse_args(arguments)
+    if is_onnx(options.model):
+        return bench_onnx(options)
+    if options.against:
+        parser.error(f"--against is for ONNX models, and {options.model} is none")
     wanted: list[str | None] = options.device or [None]
     for device in wanted:
         wg.open_device(device)  # one that is not there is told of before anything is measured

@@ -21,6 +21,8 @@ from ..tools.checking.models import LEAST, ModelReport, Step, check_embedding, c
 from ..tools.checking.verdict import CheckReport, Divergence, plain
 from ..tools.gpu_choice import gpu_for
 from . import protocols
+from .onnx_check import check_onnx
+from .onnx_models import add_inputs, is_onnx
 from .options import Parser, add_json, clean, count
 from .script import output_aside, run_script
 from .text import encodable
@@ -46,6 +48,8 @@ def main(arguments: Sequence[str]) -> int:
         options = parser.parse_args([*options.arguments, options.what], options)
     if options.arguments:
         parser.error(f"{' '.join(options.arguments)}: only a script, which ends with .py, has arguments")
+    if is_onnx(options.what):
+        return check_onnx(options)
     return _model(options, gpu_for(options.device, COMPARES))
 
 
@@ -75,6 +79,7 @@ def _parser() -> Parser:
     parser.add_argument(
         "--steps", type=count, default=8, metavar="N", help="decode steps of a language model (default: 8)"
     )
+    add_inputs(parser)
     add_json(parser)
     return parser
 

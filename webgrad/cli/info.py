@@ -20,9 +20,11 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from .. import __version__, config
-from ..errors import NoAdapterError
+from ..errors import ArgumentError, NoAdapterError
 from ..native import compiler
 from ..runtime import adapters, host
+from .onnx_info import info_onnx
+from .onnx_models import is_onnx
 from .options import Parser, add_device, add_json
 from .text import NO_BREAK, Line, encodable, layout, size
 
@@ -105,11 +107,23 @@ def in_short(device: str | None = None) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Print the report to standard output."""
-    parser = Parser(prog="webgrad info", description="Show devices, features, packages and settings.")
+    parser = Parser(
+        prog="webgrad info",
+        description="Show devices, features, packages and settings; or what is in an ONNX model.",
+    )
+    parser.add_argument(
+        "model", nargs="?", metavar="MODEL", help="an .onnx file, or a name of webgrad models"
+    )
     add_device(parser)
     add_json(parser)
     parser.add_argument("--short", action="store_true", help="only the device that is used, and why")
     options = parser.parse_args(arguments)
+    if options.model is not None:
+        if not is_onnx(options.model):
+            raise ArgumentError(
+                f"{options.model} is no ONNX model; of others: webgrad models {options.model}"
+            )
+        return info_onnx(options.model, as_json=options.json)
     report = collect(options.device)
     if options.json:
         print(json.dumps(as_json(report), indent=2))

@@ -19,7 +19,7 @@ from typing import TextIO
 from ..config import wants_colours
 from .text import encodable, wrap
 
-__all__ = ["Output", "Wrapping", "columns", "is_terminal", "terminal_width", "unechoed_keys"]
+__all__ = ["Output", "Wrapping", "clean_line", "columns", "is_terminal", "terminal_width", "unechoed_keys"]
 
 ERASE = "\r\x1b[K"  # the line
 BOLD, DIM, RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
@@ -35,6 +35,11 @@ def is_terminal(stream: TextIO) -> bool:
         return stream.isatty()
     except (AttributeError, ValueError):
         return False
+
+
+def clean_line(text: str) -> str:
+    """A file's text in one line, without what a terminal would obey."""
+    return " ".join(text.translate(_CONTROLS).split())
 
 
 def columns(text: str) -> int:

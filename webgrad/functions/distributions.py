@@ -1,8 +1,7 @@
 """Draws of distributions that are made of uniform and normal numbers: gamma, beta, Poisson, binomial.
 
-In: parameters, numbers or tensors, and a generator's uniform and normal numbers. Out: lazy tensors. Where an
-algorithm would try until a proposal is accepted, a fixed number of proposals is drawn along a first axis, and
-the first accepted one taken: nothing is read, and that none of them is accepted has a chance below 1e-7.
+In: parameters, numbers or tensors, and a generator's uniform and normal numbers. Out: lazy tensors, by the
+algorithms of `rejection.py`.
 """
 
 from __future__ import annotations
@@ -19,20 +18,12 @@ from ..ops.host_arrays import check_dtype
 from ..ops.shapes import broadcast
 from ..runtime.device import DeviceLike, open_device
 from ..tensor import Tensor
-from .array import elementwise, maps, reductions
-from .array.creation import arange, as_shape, asarray
-from .array.reshaping import broadcast_to, reshape
-from .array.scans import cumsum
+from .array import maps, reductions
+from .array.creation import as_shape, asarray
 
 __all__ = ["Sampling"]
 
 Shape = int | Sequence[int] | None
-_TRIES = {"gamma": 6, "poisson": 14, "binomial": 14}
-_FEW = 10.0  # the mean up to which counts are looked up in their cumulated probabilities, …
-_COUNTED = 44  # … and how many of these there are
-_EXACT = 16  # up to which logarithms of factorials are computed as such
-_HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
-_NODES, _REACH = 32, 18.0  # of the quadrature for gamma numbers' slopes: how many, and how far they go
 
 
 class Sampling:
@@ -65,7 +56,7 @@ class Sampling:
         True
         """
         (alpha,), sizes, wanted = _parameters("gamma", (concentration,), shape, dtype, device)
-        return maps.exp(self._log_gamma(alpha, sizes)).astype(wanted)
+        return maps.exp(_rejection().log_gamma(self, alpha, sizes)).astype(wanted)
 
     def beta(
         self, a: Any, b: Any, shape: Shape = None, dtype: Any = None, device: DeviceLike = None
@@ -77,7 +68,9 @@ class Sampling:
         True
         """
         (first, second), sizes, wanted = _parameters("beta", (a, b), shape, dtype, device)
-        return maps.sigmoid(self._log_gamma(first, sizes) - self._log_gamma(second, sizes)).astype(wanted)
+        return maps.sigmoid(
+            _rejection().log_gamma(self, first, sizes) - _rejection().log_gamma(self, second, sizes)
+        ).astype(wanted)
 
     def dirichlet(
         self, concentration: Any, shape: Shape = (), dtype: Any = None, device: DeviceLike = None
@@ -89,7 +82,7 @@ class Sampling:
         """
         (alpha,), own, wanted = _parameters("dirichlet", (concentration,), None, dtype, device)
         sizes = (*as_shape("random.dirichlet", () if shape is None else shape), *own)
-        logs = self._log_gamma(alpha, sizes)
+        logs = _rejection().log_gamma(self, alpha, sizes)
         shares = maps.exp(logs - reductions.max(logs, axis=-1, keepdims=True).detach())
         return (shares / reductions.sum(shares, axis=-1, keepdims=True)).astype(wanted)
 
@@ -100,23 +93,8 @@ class Sampling:
         [0.0, 0.0]
         """
         (mean,), sizes, wanted = _parameters("poisson", (rate,), shape, dtype, device)
-        mean = mean.detach()
-        few = elementwise.clip(mean, None, _FEW)
-        places = _along_first(_COUNTED, len(sizes), mean)
-        logs = places * maps.log(elementwise.clip(few, 1e-30, None)) - few - _log_factorials(places)
-        counted = self._looked_up(maps.exp(logs), sizes)
-        large = elementwise.clip(mean, _FEW, None)
-        root = maps.sqrt(large)
-        slope = 0.931 + 2.53 * root
-        width = -0.059 + 0.02483 * slope
-        scale = 1.1239 + 1.1328 / (slope - 3.4)
-        limit = 0.9277 - 3.6224 / (slope - 2)
-        tried = self._proposed("poisson", sizes, slope, width, large + 0.43, limit)
-        chance = _log_poisson(tried.count, large)
-        accepted = tried.at_once | (tried.height(scale) <= chance) & (tried.count >= 0)
-        many = _first(accepted & tried.possible, tried.count, maps.floor(large))
-        found = elementwise.where(mean <= _FEW, counted, many)
-        return elementwise.where(mean >= 0, found, math.nan).astype(wanted)
+        counts: Tensor = _rejection().poisson(self, mean.detach(), sizes)
+        return counts.astype(wanted)
 
     def binomial(
         self, total: Any, p: Any, shape: Shape = None, dtype: Any = None, device: DeviceLike = None
@@ -127,95 +105,14 @@ class Sampling:
         [0.0, 5.0]
         """
         (n, chance), sizes, wanted = _parameters("binomial", (total, p), shape, dtype, device)
-        n, chance = n.detach(), chance.detach()
-        q = elementwise.where(chance > 0.5, 1 - chance, chance)
-        is_few = n * q <= _FEW
-        counted = elementwise.clip(self._counted_trials(n, elementwise.where(is_few, q, 0.0), sizes), None, n)
-        many = self._many_trials(elementwise.where(is_few, 40.0, n), elementwise.where(is_few, 0.5, q), sizes)
-        found = elementwise.where(is_few, counted, many)
-        found = elementwise.where(chance > 0.5, n - found, found)
-        return elementwise.where((q >= 0) & (n >= 0), found, math.nan).astype(wanted)
-
-    # Parts
-
-    def _counted_trials(self, n: Tensor, q: Tensor, sizes: tuple[int, ...]) -> Tensor:
-        """Binomial counts by cumulated probabilities, each of which is its predecessor times a ratio."""
-        places = _along_first(_COUNTED, len(sizes), n)
-        ratios = (n - places + 1) / elementwise.clip(places, 1.0, None) * (q / (1 - q))
-        ratios = elementwise.where(places == 0, 1.0, elementwise.clip(ratios, 1e-30, None))
-        logs = cumsum(broadcast_to(maps.log(ratios), (_COUNTED, *sizes)), axis=0)
-        return self._looked_up(maps.exp(n * maps.log1p(-q) + logs), sizes)
-
-    def _many_trials(self, n: Tensor, q: Tensor, sizes: tuple[int, ...]) -> Tensor:
-        """Hörmann's transformed rejection."""
-        spread = maps.sqrt(n * q * (1 - q))
-        slope = 1.15 + 2.53 * spread
-        width = -0.0873 + 0.0248 * slope + 0.01 * q
-        limit = 0.92 - 4.2 / slope
-        tried = self._proposed("binomial", sizes, slope, width, n * q + 0.5, limit)
-        top = maps.floor((n + 1) * q)
-        inside = (tried.count >= 0) & (tried.count <= n)
-        chance = _log_binomial(elementwise.clip(tried.count, 0.0, n), n, q) - _log_binomial(top, n, q)
-        height = tried.height((2.83 + 5.1 / slope) * spread)
-        return _first(inside & (tried.at_once | (height <= chance)), tried.count, top)
-
-    def _looked_up(self, chances: Tensor, sizes: tuple[int, ...]) -> Tensor:
-        """How many cumulated chances along the first axis a uniform number is not below."""
-        unit = self.uniform(sizes, dtype=chances.dtype, device=chances.device)
-        cumulated = cumsum(broadcast_to(chances, (chances.shape[0], *sizes)), axis=0)
-        return reductions.sum((unit >= cumulated).astype(chances.dtype), axis=0)
-
-    def _proposed(
-        self, op: str, sizes: tuple[int, ...], slope: Tensor, width: Tensor, centre: Tensor, limit: Tensor
-    ) -> _Proposals:
-        every = (_TRIES[op], *sizes)
-        unit = self.uniform(every, dtype=slope.dtype, device=slope.device) - 0.5
-        other = self.uniform(every, dtype=slope.dtype, device=slope.device)
-        return _Proposals(unit, other, slope, width, centre, limit)
-
-    def _log_gamma(self, alpha: Tensor, sizes: tuple[int, ...]) -> Tensor:
-        """Logarithms of gamma numbers, which go as far below 0 as small concentrations need."""
-        from ..gradients.autograd import custom_gradient  # here: loaded by those who need it
-
-        @custom_gradient
-        def draw(alpha: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-            logs = self._log_gamma_numbers(alpha.detach(), sizes)
-            return logs, lambda gradient: gradient * _slope_of_log_gamma(alpha.detach(), logs.detach())
-
-        logs: Tensor = draw(broadcast_to(alpha, sizes))
-        return logs
-
-    def _log_gamma_numbers(self, alpha: Tensor, sizes: tuple[int, ...]) -> Tensor:
-        """Marsaglia and Tsang's squeeze of a cubed normal number; below 1 by a number of one more."""
-        every, where = (_TRIES["gamma"], *sizes), {"dtype": alpha.dtype, "device": alpha.device}
-        is_small = alpha < 1
-        d = elementwise.where(is_small, alpha + 1, alpha) - 1 / 3
-        normal = self.normal(every, **where)
-        cubed = (1 + normal / maps.sqrt(9 * d)) ** 3
-        logs = maps.log(elementwise.clip(cubed, 1e-30, None))
-        unit = maps.log(1 - self.uniform(every, **where))
-        accepted = (cubed > 0) & (unit < 0.5 * normal * normal + d * (1 - cubed + logs))
-        found = maps.log(d) + _first(accepted, logs, 0.0)
-        less = maps.log(1 - self.uniform(sizes, **where)) / alpha
-        found = elementwise.where(is_small, found + less, found)
-        return elementwise.where(alpha >= 0, found, math.nan)
+        counts: Tensor = _rejection().binomial(self, n.detach(), chance.detach(), sizes)
+        return counts.astype(wanted)
 
 
-class _Proposals:
-    """Proposals of Hörmann's transformed rejection: from a hat function over a table mountain."""
+def _rejection() -> Any:
+    from . import rejection  # here: few programs draw such numbers
 
-    def __init__(
-        self, unit: Tensor, other: Tensor, slope: Tensor, width: Tensor, centre: Tensor, limit: Tensor
-    ) -> None:
-        inner = 0.5 - abs(unit)
-        self.other, self.hat = other, width / (inner * inner) + slope
-        self.count = maps.floor((2 * width / inner + slope) * unit + centre)
-        self.at_once = (inner >= 0.07) & (other <= limit)
-        self.possible = (inner >= 0.013) | (other <= inner)
-
-    def height(self, scale: Tensor) -> Tensor:
-        """The logarithm of a height under the hat, which is to be below that of the chance."""
-        return maps.log(self.other * scale / self.hat)
+    return rejection
 
 
 def _parameters(
@@ -248,107 +145,3 @@ def _parameters(
     if broadcast(name, [together, sizes]) != sizes:
         raise ShapeError(f"{name}: parameters of shape {together} do not broadcast to {sizes}")
     return made, sizes, wanted
-
-
-def _along_first(count: int, rank: int, like: Tensor) -> Tensor:
-    """The numbers below a count along a new first axis of `rank` others."""
-    return reshape(arange(count, dtype=like.dtype, device=like.device), (count, *[1] * rank))
-
-
-def _first(accepted: Tensor, values: Tensor, otherwise: Any) -> Tensor:
-    """Along the first axis the value that is accepted first."""
-    count = values.shape[0]
-    places = _along_first(count, values.ndim - 1, values)
-    first = reductions.min(elementwise.where(accepted, places, float(count)), axis=0)
-    found = reductions.sum(elementwise.where(places == first, values, 0.0), axis=0)
-    return elementwise.where(first == count, otherwise, found)
-
-
-# Logarithms of probabilities, as sums of small terms: differences of large ones would lose their digits
-
-
-def _log_factorials(x: Tensor) -> Tensor:
-    from ..special.gamma import gammaln  # here: loaded by those who need it
-
-    return gammaln(x + 1)
-
-
-def _stirling(x: Tensor) -> Tensor:
-    """What Stirling's formula lacks of the logarithm of x!, for x from 1."""
-    small, inverse = elementwise.clip(x, None, _EXACT), 1 / elementwise.clip(x, _EXACT, None)
-    exact = _log_factorials(small) - (small + 0.5) * maps.log(small) + small - _HALF_LOG_2_PI
-    return elementwise.where(x < _EXACT, exact, inverse / 12 - inverse**3 / 360)
-
-
-def _deviance(x: Tensor, mean: Tensor) -> Tensor:
-    """x log(x / mean) + mean - x."""
-    part = (x - mean) / mean
-    return mean * ((1 + part) * maps.log1p(part) - part)
-
-
-def _log_poisson(x: Tensor, mean: Tensor) -> Tensor:
-    """The logarithm of the chance of a count where `mean` are expected."""
-    some = elementwise.clip(x, 1.0, None)
-    found = -_stirling(some) - _deviance(some, mean) - 0.5 * maps.log(some) - _HALF_LOG_2_PI
-    return elementwise.where(x < 1, -mean, found)
-
-
-def _log_binomial(x: Tensor, n: Tensor, p: Tensor) -> Tensor:
-    """The logarithm of the chance of x successes in n trials."""
-    some = elementwise.clip(x, 1.0, n - 1)
-    rest = n - some
-    tails = _stirling(n) - _stirling(some) - _stirling(rest)
-    shape = 0.5 * maps.log(n / (some * rest)) - _HALF_LOG_2_PI
-    found = tails - _deviance(some, n * p) - _deviance(rest, n * (1 - p)) + shape
-    found = elementwise.where(x < 1, n * maps.log1p(-p), found)
-    return elementwise.where(x > n - 1, n * maps.log(p), found)
-
-
-# How a gamma number changes with its concentration
-
-
-@functools.cache
-def _quadrature() -> tuple[list[float], list[float]]:
-    """Places from 0 to `_REACH`, close to each other near 0, and weights, by Gauss and Legendre's method."""
-    places, weights = [], []
-    for at in range(_NODES):
-        x = math.cos(math.pi * (at + 0.75) / (_NODES + 0.5))
-        for _ in range(8):  # Newton's method, on Legendre's polynomial
-            last, value = 1.0, x
-            for degree in range(2, _NODES + 1):
-                last, value = value, ((2 * degree - 1) * x * value - (degree - 1) * last) / degree
-            slope = _NODES * (x * value - last) / (x * x - 1)
-            x -= value / slope
-        half = (x + 1) / 2
-        places.append(_REACH * half * half)
-        weights.append(2 * _REACH * half / ((1 - x * x) * slope * slope))
-    return places, weights
-
-
-def _slope_of_log_gamma(alpha: Tensor, logs: Tensor) -> Tensor:
-    """The derivative of log x by the concentration, at a fixed value of the cumulative distribution.
-
-    It is the integral of p(t) (log t - digamma(alpha)) over the side of x on which there is less, by x p(x).
-    With t = x exp(-u) (or exp(u) above x) the integrand falls smoothly over a length that is known. For small
-    concentrations it falls over two lengths; there the longer part is integrated by its formula.
-    """
-    from ..special.gamma import digamma  # here: loaded by those who need it
-
-    alpha = broadcast_to(alpha, logs.shape)
-    x = maps.exp(logs)
-    is_small = (alpha < 1) & (x < 1)
-    sign = elementwise.where(is_small | (x < alpha), 1.0, -1.0)
-    gap = abs(alpha - x)
-    length = elementwise.where(is_small, 1.0, 2 / (gap + maps.sqrt(gap * gap + 2 * x)))
-    steps, weights = (
-        reshape(asarray(each, alpha.dtype, device=alpha.device), (_NODES, *[1] * alpha.ndim))
-        for each in _quadrature()
-    )
-    u = length * steps
-    turned = sign * u
-    falling = maps.exp(-alpha * turned - x * maps.expm1(-turned))
-    rest = maps.exp(x - alpha * u) * maps.expm1(-x * maps.exp(-u))
-    height = elementwise.where(is_small, rest, falling) * (logs - digamma(alpha) - turned)
-    total = length * reductions.sum(height * weights, axis=0)
-    apart = maps.exp(x) * (logs - digamma(alpha + 1)) / alpha
-    return -sign * (total + elementwise.where(is_small, apart, 0.0))

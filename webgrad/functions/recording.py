@@ -11,14 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from types import MappingProxyType
 from typing import Any
+from weakref import ref
 
 from ..dtypes import float32, int32
 from ..gradients.history import Composed, grad_mode
 from ..gradients.slots import GradientSlot
 from ..graph.composite import BUNDLE, COMPOSITE, ITEM, Body
-from ..graph.node import Node, Signature, made_of, signature
+from ..graph.node import Bundle, Node, Signature, made_of, signature
 from ..graph.op import LEAF
-from ..graph.snapshot import Walk, walk
+from ..graph.snapshot import Snapshot, Walk, snapshot, walk
 from ..graph.trace import ImpureError, RuntimeFloat, RuntimeInt, Trace, is_runtime
 from .learning.autocast import autocast_dtype
 
@@ -40,10 +41,10 @@ def placeholder(sig: Signature, tracked: bool = False) -> Node:
     return node
 
 
-def check_pure(trace: Trace) -> None:
+def check_pure(trace: Trace, *, may_draw: bool = False) -> None:
     """Refuse a function that did more than to compute; whether `autocast` is on, recordings are found by."""
     watched = [get for get, _ in trace.watched if get is not autocast_dtype]
-    if trace.changed or trace.draws or watched or trace.versioned or trace.slots:
+    if trace.changed or (trace.draws and not may_draw) or watched or trace.versioned or trace.slots:
         raise ImpureError
 
 
@@ -66,7 +67,7 @@ class Recording:
         self.backwards: dict[Any, Recording | None] = {}  # its gradients, by what is given and wanted
         self.sigs = [each.sig for each in given]
         self.tracked = [each.history is not None for each in given]
-        places = {**places, **{id(node): at for at, node in enumerate(given)}}
+        places = {**places, **places_of(given)}
         roots = {
             id(node): node
             for node in results
@@ -98,6 +99,7 @@ class Recording:
             return
         self._pick = None if len(inputs) == count else _picker(inputs)
         sigs, device = [each.sig for each in roots], roots[0].sig.device
+        self._kind = Node if len(roots) == 1 else Bundle
         if len(roots) == 1:
             self._sig = signature(COMPOSITE, sigs[0].shape, sigs[0].dtype, device, (body,))
             return
@@ -129,10 +131,32 @@ class Recording:
             return []
         inputs = pool if self._pick is None else self._pick(pool)
         has_history = grad_mode.on and any(map(_history_of, inputs))
-        node = made_of(self._sig, inputs, has_history)
+        node = made_of(self._sig, inputs, has_history, self._kind)
         if has_history and node.history is not None:
             node.history = Composed(node.sig, inputs, self)
-        return [made_of(each, (node,), has_history) for each in self._items] or [node]
+        if node.__class__ is not Bundle:
+            return [node]
+        items = [made_of(each, (node,), has_history) for each in self._items]
+        node.items = [*map(ref, items)]
+        return items
+
+
+def _flat(graph: Snapshot, placed: dict[int, int]) -> tuple[Any, ...]:
+    """A graph's signatures, inputs and roots, inputs first, and where what is given is among them."""
+    order = graph.order() if graph.origins else range(len(graph))
+    numbers = {each: at for at, each in enumerate(order)}
+    return (
+        tuple([graph.sigs[each] for each in order]),
+        tuple([tuple([numbers[one] for one in graph.inputs[each]]) for each in order]),
+        tuple([numbers[each] for each in graph.roots]),
+        {numbers[each]: placed[each] for each in order if each in placed},
+    )
+
+
+def places_of(given: Sequence[Node]) -> dict[int, int]:
+    """Places by identity: of nodes, and of the numbers that placeholders have, which other nodes may have."""
+    numbers = {id(node.storage): at for at, node in enumerate(given) if is_runtime(node.storage)}
+    return numbers | {id(node): at for at, node in enumerate(given)}
 
 
 def _result(node: Node | None, places: dict[int, int], numbers: dict[int, int]) -> Any:
@@ -175,6 +199,8 @@ def body_of(
             raise ImpureError
         if node.sig.kind in _GIVEN:
             place = known.get(id(node))
+            if place is None and is_runtime(node.storage):
+                place = known.get(id(node.storage))
             if place is None:
                 if node.sig.kind == "leaf" or is_runtime(node.storage):
                     raise ImpureError
@@ -184,10 +210,7 @@ def body_of(
     inputs: Sequence[int] = range(given + len(constants)) if whole else sorted(set(places.values()))
     order = {each: at for at, each in enumerate(inputs)}
     placed = {number: order[place] for number, place in places.items()}
-    numbers = walked.numbers
-    sigs = tuple([node.sig for node in walked.nodes])
-    sources = tuple([tuple([numbers[each] for each in node.inputs]) for node in walked.nodes])
-    ends = tuple([numbers[each] for each in roots])
+    sigs, sources, ends, placed = _flat(snapshot(walked, roots), placed)
     key = (sigs, sources, ends, *placed.values())
     body = _bodies.get(key)
     if body is None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import GradientError
 from ..graph.node import Node, Signature, backlog
-from ..graph.op import Op
+from ..graph.op import SCALAR, Op
 from ..graph.trace import current_trace
 from ..ops import primitives
 from ..tensor import Tensor
@@ -21,6 +21,7 @@ from . import rules as rules
 from .composites import by_rule, through
 from .history import CALL, CAPTURED, SLOT, Call, Composed, History, grad_mode, grad_mode_set
 from .slots import GradientSlot
+from .structures import by_structure
 
 Vertex = Node | Call
 Seeds = Sequence[tuple[Node, Tensor]]
@@ -59,17 +60,33 @@ def pull_back(
     """
     if order is None:
         order = order_of([node for node, _ in seeds], () if wanted is None else wanted)
-    _refuse_spent(order)
     backlog.gradients += 1
     try:
-        return _pulled(seeds, wanted, keep, order)
+        # the gradients themselves need histories where these are on
+        is_plain = grad_mode.on or current_trace() is not None
+        found = None if is_plain else by_structure(_pulled, seeds, wanted, order)
+        if found is None:
+            found = _pulled(seeds, wanted, order)
+        if not keep:
+            _free(order)
+        return found
     finally:
         backlog.gradients -= 1
 
 
-def _pulled(
-    seeds: Seeds, wanted: dict[int, Node] | None, keep: bool, order: list[Vertex]
-) -> dict[int, Tensor]:
+def _free(order: list[Vertex]) -> None:
+    """Let go of histories that no other gradient needs."""
+    for vertex in order:
+        history: Any = vertex.history
+        if history.__class__ in _FREED:
+            history.sig, history.inputs = None, ()
+
+
+_FREED = (History, Composed)
+
+
+def _pulled(seeds: Seeds, wanted: dict[int, Node] | None, order: list[Vertex]) -> dict[int, Tensor]:
+    _refuse_spent(order)
     useful = set(order) if wanted is None else _leading(order, wanted)
     found: dict[int, Tensor] = {}
     waiting: dict[Vertex, Any] = {}
@@ -97,14 +114,7 @@ def _pulled(
                 _add_result(waiting, inputs[0], results, sig.attributes[0], gradient)
             else:
                 _spread(waiting, inputs, _of_inputs(vertex, history, gradient, useful), useful)
-    if not keep:
-        for vertex in order:
-            if vertex.history.__class__ in _FREED:
-                vertex.history.let_go()
     return found
-
-
-_FREED = (History, Composed)
 
 
 def _refuse_spent(order: Sequence[Vertex]) -> None:
@@ -178,7 +188,8 @@ def _of_inputs(vertex: Any, history: Any, gradient: Any, useful: set[Vertex]) ->
     """The gradients of an op's inputs, or of a composite's; only of those in `useful`."""
     inputs = history.inputs
     wanted = tuple([each in useful for each in inputs])
-    is_plain = grad_mode.on or current_trace() is not None  # the gradients themselves need histories
+    trace = current_trace()
+    is_plain = grad_mode.on or (trace is not None and not trace.composes)
     if isinstance(history, Composed):
         gradients = gradient if isinstance(gradient, list) else [gradient]
         nodes = [None if each is None else each.node for each in gradients]
@@ -198,12 +209,18 @@ def _again(history: Composed, gradients: Sequence[Tensor | None], wanted: tuple[
     """The gradients of a composite's inputs by running its function again, over the inputs themselves."""
     count = len(history.recording.sigs)
     with grad_mode_set(True):
-        inner = [primitives.alias(each) for each in history.inputs[:count]]
+        inner = [_inner(each) for each in history.inputs[:count]]
         results = history.recording.computed(inner)
     seeds = [(node, each) for node, each in zip(results, gradients, strict=True) if each is not None]
     ends = {id(node): node for node, each in zip(inner, wanted, strict=False) if each}
     found = pull_back(seeds, ends, keep=True)
     return [found.get(id(node)) for node in inner] + [None] * (len(history.inputs) - count)
+
+
+def _inner(node: Node) -> Node:
+    """Another node of the same value, for gradients to end at; numbers without any stay known."""
+    is_number = node.sig.op is SCALAR and node.history is None
+    return node if is_number else primitives.alias(node)
 
 
 def _rule(

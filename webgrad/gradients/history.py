@@ -29,10 +29,6 @@ class History:
         self.hooks: Hooks | None = None
         self.slot: Any = None  # a GradientSlot where a user wants to see the gradient
 
-    def let_go(self) -> None:
-        """Free the inputs: a gradient was computed, and no other is wanted."""
-        self.sig, self.inputs = None, ()
-
 
 class Composed(History):
     """The history of a composite: the recording it was made by."""

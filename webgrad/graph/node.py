@@ -98,6 +98,17 @@ class Node:
         self.inputs = ()
 
 
+class Bundle(Node):
+    """A composite of several results: it has no value, its items have."""
+
+    __slots__ = ("items",)
+    items: list[ref[Node]]
+
+    def waiting(self) -> list[Node]:
+        """The items that somebody holds and that are not computed."""
+        return [each for each in map(call, self.items) if each is not None and each.storage is None]
+
+
 _history_of, _inputs_of = attrgetter("history"), attrgetter("inputs")
 _LIMIT = 1 << 16  # signatures kept of each table
 _interned: dict[tuple[Any, ...], Signature] = {}
@@ -152,9 +163,9 @@ def make(op: Op, inputs: tuple[Node, ...], attributes: tuple[Any, ...] = ()) -> 
     return made_of(sig, inputs, has_history)
 
 
-def made_of(sig: Signature, inputs: tuple[Node, ...], has_history: bool) -> Node:
+def made_of(sig: Signature, inputs: tuple[Node, ...], has_history: bool, kind: type[Node] = Node) -> Node:
     """A node that is not computed yet, of a known signature; `has_history` says whether an input has one."""
-    node = Node(sig, inputs, None, user_frame())
+    node = kind(sig, inputs, None, user_frame())
     if has_history:
         remember(node)
     made = backlog.made

@@ -8,7 +8,7 @@ into others.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from weakref import ref
@@ -18,6 +18,7 @@ from ..gradients.history import grad_mode
 from .node import Node, backlog
 
 Draw = Callable[[], Sequence[int | float]]
+NoteCall = Callable[[Callable[..., Any], Sequence[Any], Mapping[str, Any], Any], None]
 
 
 class RuntimeFloat(float):
@@ -52,8 +53,11 @@ def plain(number: RuntimeFloat | RuntimeInt) -> float | int:
 class Trace:
     """The side effects of a captured function."""
 
-    def __init__(self, given: Sequence[Node] = ()) -> None:
+    composes = False  # whether what goes back through nodes is built as composites nevertheless
+
+    def __init__(self, given: Sequence[Node] = (), calls: NoteCall | None = None) -> None:
         self.given = given  # placeholders
+        self.calls = calls  # who wants to hear of calls of pure functions: function, arguments, result
         self.changed: dict[int, tuple[ref[Any], Node]] = {}  # by identity: a tensor, and the node it had
         self.draws: list[tuple[Draw, list[RuntimeFloat | RuntimeInt]]] = []
         self.watched: list[tuple[Callable[[], Any], Any]] = []  # a function, and the value it had
@@ -85,6 +89,10 @@ class Trace:
         numbers = [RuntimeFloat(each) if isinstance(each, float) else RuntimeInt(each) for each in draw()]
         self.draws.append((draw, numbers))
         return numbers
+
+    def drawn_words(self, draw: Draw, count: int, is_common: bool) -> list[RuntimeFloat | RuntimeInt]:
+        """The same of so many random words; `is_common`: of the generator that all share."""
+        return self.drawn(draw)
 
     def undo(self) -> None:
         """Give every tensor the node it had, and every slot its gradient."""
@@ -146,17 +154,53 @@ class ImpureError(Exception):
 
 
 class PureTrace(Trace):
-    """The trace of a function of which only the graph is wanted."""
+    """The trace of a function of which only the graph is wanted. Of numbers it may draw random words of the
+    common generator alone: each call draws its own.
+    """
 
     def drawn(self, draw: Draw) -> list[RuntimeFloat | RuntimeInt]:
-        """Nothing is drawn: the numbers would be missing where they are drawn in earnest."""
+        """Nothing else: the numbers would be missing where they are drawn in earnest."""
         raise ImpureError
+
+    def drawn_words(self, draw: Draw, count: int, is_common: bool) -> list[RuntimeFloat | RuntimeInt]:
+        """Placeholders: nothing is drawn before the function is called in earnest."""
+        if not is_common:  # a name may stand for another one at the next call
+            raise ImpureError
+        numbers: list[RuntimeFloat | RuntimeInt] = [RuntimeInt(1) for _ in range(count)]
+        self.draws.append((draw, numbers))
+        return numbers
+
+
+def words_of(draw: Draw, count: int, is_common: bool = True) -> Sequence[Any]:
+    """So many random words; in a captured function new ones at each of its calls, in one that is computed
+    again those of the first time.
+    """
+    noted = grad_mode.draws
+    if noted is not None and grad_mode.repeat:
+        return noted.pop(0)  # type: ignore[no-any-return]
+    trace = current_trace()
+    words = draw() if trace is None else trace.drawn_words(draw, count, is_common)
+    if noted is not None:
+        noted.append(words)
+    return words
 
 
 @contextmanager
-def noting() -> Iterator[Trace]:
-    """A `PureTrace` in this thread."""
-    trace = PureTrace()
+def repeating(words: Sequence[Sequence[Any]]) -> Iterator[None]:
+    """A context in which these words are drawn."""
+    before = grad_mode.draws, grad_mode.repeat
+    grad_mode.draws, grad_mode.repeat = [*words], True
+    try:
+        yield
+    finally:
+        grad_mode.draws, grad_mode.repeat = before
+
+
+@contextmanager
+def noting(*, composes: bool = False) -> Iterator[Trace]:
+    """A `PureTrace` in this thread, which may have another inside."""
+    trace, outside = PureTrace(), _local.trace
+    trace.composes = composes
     collected = grad_mode.made, grad_mode.draws
     made, start = backlog.made, len(backlog.made)
     with backlog.paused():
@@ -165,7 +209,7 @@ def noting() -> Iterator[Trace]:
         try:
             yield trace
         finally:
-            _local.trace = None
+            _local.trace = outside
             grad_mode.made, grad_mode.draws = collected
             trace.undo()
             backlog.forget_placeholders(start if made is backlog.made else 0)

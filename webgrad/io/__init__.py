@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from .clients import Ran, pip_download, run_client
 from .gguf import part_names
+from .pictures import read_picture
 from .quantised_rows import Blocks
 from .readers import PICKLED, load, load_metadata, open
 from .replace import replacing
+from .sounds import read_sound
 from .tensors import check_writable, save
 from .torch_files import StoredTensor, TorchNames, read_torch
 from .weights import Weights
@@ -27,6 +29,8 @@ __all__ = [
     "open",
     "part_names",
     "pip_download",
+    "read_picture",
+    "read_sound",
     "read_torch",
     "replacing",
     "run_client",

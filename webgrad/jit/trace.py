@@ -15,7 +15,7 @@ from ..errors import CaptureError
 from ..gradients.history import CAPTURED, History
 from ..gradients.slots import GradientSlot
 from ..graph.node import Node
-from ..graph.trace import Draw, RuntimeFloat, RuntimeInt, Trace, tracing
+from ..graph.trace import Draw, NoteCall, RuntimeFloat, RuntimeInt, Trace, tracing
 from ..ops.views import Alias
 from ..tensor import Tensor
 from .closures import Names
@@ -40,11 +40,11 @@ class Traced(NamedTuple):
     repeated: list[tuple[int, int]]  # results that are the same tensor as one before them
 
 
-def traced(function: Callable[[], Any], was: Sequence[Node]) -> Traced:
+def traced(function: Callable[[], Any], was: Sequence[Node], calls: NoteCall | None = None) -> Traced:
     """Run a function under a trace. Of what it made nothing but nodes stays: who holds a tensor afterwards
-    is somebody else. `was` are the nodes of its arguments.
+    is somebody else. `was` are the nodes of its arguments; `calls` hears of the pure functions that it calls.
     """
-    trace = Trace(was)
+    trace = Trace(was, calls)
     try:
         with tracing(trace):
             result = function()

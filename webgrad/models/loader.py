@@ -49,6 +49,8 @@ def load(
     which takes twice the memory and is what GPUs without 16-bit floats have by default.
     """
     path, where = locate(name), wg.empty(0, device=device).device
+    if path.suffix == ".onnx":
+        raise wg.ModelFileError(f"{name} is an ONNX model: wg.onnx.load({os.fspath(name)!r}) loads it")
     if path.is_dir() and not (path / "config.json").exists():
         path = _only_gguf(path)
     if path.is_dir():

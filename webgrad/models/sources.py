@@ -30,6 +30,8 @@ _HUB = re.compile(r"(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(.*)", re
 _PAGES = re.compile(r"([^/]+/[^/]+)/(?:tree|blob|resolve|raw)/([^/]+)(/.*)?")  # of a repository
 _NO_MODELS = ("datasets/", "spaces/", "collections/")
 _BESIDE = (".json", ".txt", ".model", ".jinja")  # settings, vocabularies, tokenizers, chat templates
+_ONNX = ".onnx"
+_ONNX_WEIGHTS = (".onnx_data", ".onnx.data", ".data")  # what exporters put weights beside a model into
 _MEGABYTE = 1_000_000
 
 
@@ -42,6 +44,7 @@ class Source:
     version: str  # of the package; of a repository a branch, a tag or a commit, "" for its newest
     inside: str
     quantised: str = ""  # the one of a repository's .gguf files whose name says so, as Q4_K_M
+    is_piece: bool = False  # bytes of a file that the catalogue knows, whatever their name ends with
 
     def __str__(self) -> str:
         version = f"{'@' if self.kind == 'hf' else '=='}{self.version}" if self.version else ""
@@ -120,7 +123,7 @@ def choose(paths: Iterable[str], source: Source) -> Choice:
     inside = source.inside or _only_place(every, source)
     file = _found(inside, every, source)
     if file:
-        if file.lower().endswith(wg.io.PICKLED):
+        if file.lower().endswith(wg.io.PICKLED) and not source.is_piece:
             raise _pickled(source, [file])
         return _file(file, every, source)
     folder = _found(
@@ -132,8 +135,10 @@ def choose(paths: Iterable[str], source: Source) -> Choice:
 
 
 def _file(file: str, paths: Sequence[str], source: Source) -> Choice:
-    """One file, with the other parts of it where it was split."""
+    """One file, with the other parts of it where it was split, and what belongs to an ONNX model."""
     place = PurePosixPath(file)
+    if place.suffix == _ONNX:
+        return Choice({file: place.name, **_beside_onnx(place, paths)}, place.name)
     names = wg.io.part_names(place.name) or [place.name]
     parts = {str(place.with_name(name)): name for name in names}
     missing = [path for path in parts if path not in paths]
@@ -142,6 +147,14 @@ def _file(file: str, paths: Sequence[str], source: Source) -> Choice:
             f"{source}: {place.name} is one of {len(names)} parts; {missing[0]} is missing"
         )
     return Choice(parts, names[0])
+
+
+def _beside_onnx(place: PurePosixPath, paths: Iterable[str]) -> dict[str, str]:
+    """The files in an ONNX model's folder that it may need: its weights, settings, labels."""
+    others = (PurePosixPath(path) for path in paths)
+    beside = [each for each in others if each.parent == place.parent and each != place]
+    weights = tuple(f"{place.stem}{suffix}" for suffix in _ONNX_WEIGHTS)
+    return {str(each): each.name for each in beside if each.name.endswith(_BESIDE) or each.name in weights}
 
 
 def _models(paths: Iterable[str]) -> list[str]:
@@ -174,7 +187,7 @@ def _only_place(paths: Sequence[str], source: Source) -> str:
     folders = sorted(
         {str(PurePosixPath(path).parent) for path in paths if path.endswith(".safetensors")}, key=len
     )
-    files = _models(paths)
+    files = _models(paths) or [path for path in paths if path.endswith(_ONNX)]
     if folders and (folders[0] == "." or all(_is_under(each, folders[0]) for each in folders)):
         return folders[0]
     if len(files) == 1 and not folders:
@@ -210,6 +223,7 @@ def _of_folder(folder: str, paths: Sequence[str], source: Source) -> Choice:
     inner = {path: path[start:] for path in paths if _is_under(path, folder)}
     chosen = [path for path, name in inner.items() if _is_weight(name, ".safetensors")]
     files = _models(path for path, name in inner.items() if _is_weight(name, ".gguf"))
+    files = files or [path for path, name in inner.items() if _is_weight(name, _ONNX)]
     if not chosen and len(files) == 1:
         return _file(files[0], paths, source)
     if not chosen and files:
@@ -249,7 +263,7 @@ def _pickled(source: Source, paths: Iterable[str]) -> wg.ModelFileError:
 
 
 def _without(source: Source, paths: Iterable[str]) -> wg.ModelFileError:
-    return wg.ModelFileError(f"{source} has no .safetensors and no .gguf file; it has {_some(paths)}")
+    return wg.ModelFileError(f"{source} has no .safetensors, .gguf or .onnx file; it has {_some(paths)}")
 
 
 class Meter:

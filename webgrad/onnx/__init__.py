@@ -8,5 +8,6 @@ from __future__ import annotations
 from .graph import Value
 from .model import Model, Outputs, load
 from .operators import operator
+from .writing import save
 
-__all__ = ["Model", "Outputs", "Value", "load", "operator"]
+__all__ = ["Model", "Outputs", "Value", "load", "operator", "save"]

@@ -7,8 +7,10 @@ which is computed on the device makes the model synchronise there, and is noted 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import webgrad as wg
@@ -16,16 +18,18 @@ import webgrad as wg
 from ..arrays import Array, np
 from .graph import Function, Graph, Node, Reference
 from .operators import Operator
+from .operators.values import stored, uploaded
 
-__all__ = ["Run", "Scope", "WaitsError", "as_tensor", "is_for_tensors"]
+__all__ = ["Run", "Scope", "Uploads", "Values", "WaitsError", "as_tensor", "is_for_tensors"]
 
 
 class WaitsError(Exception):
     """A node needs a value on the host that is computed on the device: the model cannot be captured."""
 
 
-HOST = 1 << 16  # elements: of larger arrays an operator is run on the device
+HOST = 1 << 16  # elements: larger arrays are worked on, and made, on the device
 Values = dict[str, Any]
+Uploads = dict[tuple[int, bool], tuple[Array, wg.Tensor]]  # by an array's identity, and whether on the host
 
 
 @dataclass(slots=True)
@@ -36,6 +40,7 @@ class Scope:
     attributes: Mapping[str, Any]  # of the call of the function around it
     opset: int
     outer: Scope | None = None
+    nodes: Sequence[Node] = ()  # of the graph
 
     def find(self, name: str) -> Any:
         scope: Scope | None = self
@@ -52,6 +57,10 @@ class Run:
 
     device: Any
     opset: int
+    lasting: Container[int] = ()  # identities of arrays that last as long as the model
+    kept: Uploads = field(default_factory=dict)  # these as tensors, of all the model's runs
+    uploads: Uploads = field(default_factory=dict)  # others, of this run
+    made: dict[Any, Any] = field(default_factory=dict)  # of attributes, by identity, of all the model's runs
     waits: list[str] = field(default_factory=list)  # nodes that needed a computed value on the host
 
     def model(self, graph: Graph, values: Values) -> list[Any]:
@@ -70,46 +79,77 @@ class Run:
 
     def nodes(self, nodes: Sequence[Node], scope: Scope, last_uses: Mapping[int, Sequence[str]]) -> None:
         """Run nodes in their order; what nobody reads any more is let go of."""
+        scope.nodes = scope.nodes or nodes
         for at, node in enumerate(nodes):
-            inputs = [scope.find(name) if name else None for name in node.inputs]
-            attributes = {name: _given(value, scope) for name, value in node.attributes.items()}
-            attributes = {name: value for name, value in attributes.items() if value is not None}
-            results: Sequence[Any]
-            if isinstance(node.operator, Function):
-                results = self.function(node.operator, inputs, attributes)
-            else:
-                results = self.operator(node, node.operator, inputs, attributes, scope)
-            scope.values.update(
-                (name, value) for name, value in zip(node.outputs, results, strict=False) if name
-            )
-            _refuse_missing_outputs(node, results)
+            scope.values.update(zip(node.outputs, self.node(node, scope), strict=False))
             for name in last_uses.get(at, ()):
                 scope.values.pop(name, None)
+
+    def node(self, node: Node, scope: Scope) -> Sequence[Any]:
+        """What a node gives."""
+        inputs = [scope.find(name) if name else None for name in node.inputs]
+        attributes = _given(node.attributes, scope) if node.refers else node.attributes
+        if isinstance(node.operator, Function):
+            return self.function(node.operator, inputs, attributes)
+        results = self.operator(node, node.operator, inputs, attributes, scope)
+        if len(results) < len(node.outputs):
+            _refuse_missing_outputs(node, results)
+        return results
 
     def function(self, function: Function, inputs: Sequence[Any], attributes: Values) -> list[Any]:
         """A function that the model brings, called."""
         values = dict.fromkeys(function.inputs) | dict(zip(function.inputs, inputs, strict=False))
         scope = Scope(values, function.defaults | attributes, function.opset)
-        self.nodes(function.nodes, scope, {})
+        self.nodes(function.nodes, scope, function.last_uses)
         return [scope.find(name) for name in function.outputs]
 
     def operator(
         self, node: Node, operator: Operator, inputs: Sequence[Any], attributes: Values, scope: Scope
     ) -> Sequence[Any]:
         """One operator: on the host, where all that it reads is known there; else on the device."""
-        _check(node, operator, inputs, attributes)
         try:
-            if operator.folds and not node.graphs and inputs and all(map(_is_small, inputs)):
-                with wg.at_capture():
-                    call = _Call(self, node, scope, "cpu", is_known=True)
-                    return list(map(_known, call.apply(operator, inputs, attributes)))
+            if operator.folds and not node.graphs and inputs and all(map(_is_known, inputs)):
+                found = self.folded(node, operator, inputs, attributes, scope)
+                if found is not None:
+                    return found
             return _Call(self, node, scope, self.device).apply(operator, inputs, attributes)
+        except wg.CaptureError as error:  # of a function that is computed on the host
+            if wg.is_captured():
+                raise WaitsError(node.label) from error
+            raise
         except wg.WebgradError as error:
             error.args = (f"{node.label} ({operator}): {error}", *error.args[1:])
             raise
         except (TypeError, ValueError, IndexError, KeyError, ArithmeticError, AttributeError) as error:
             shapes = ", ".join(_described(each) for each in inputs)
             raise wg.ModelFileError(f"{node.label} ({operator}) cannot take {shapes}: {error}") from error
+
+    def folded(
+        self, node: Node, operator: Operator, inputs: Sequence[Any], attributes: Values, scope: Scope
+    ) -> Sequence[Any] | None:
+        """What an operator gives on the host; None where that is too large to be made there."""
+        with wg.at_capture():
+            found = _Call(self, node, scope, "cpu", is_known=True).apply(operator, inputs, attributes)
+            return list(map(self.known, found)) if all(map(_is_small, found)) else None
+
+    def known(self, value: Any) -> Any:
+        """What an operator gave on the host, as an array; its tensor is kept for the next operator."""
+        if not isinstance(value, wg.Tensor):
+            return value
+        array = value.numpy()
+        self.uploads[id(array), True] = array, value
+        return array
+
+    def tensor(self, array: Array, *, on_host: bool) -> wg.Tensor:
+        """An array as a tensor: one of the file once, another one once in a run."""
+        is_lasting = id(array) in self.lasting
+        uploads = self.kept if is_lasting else self.uploads
+        found = uploads.get((id(array), on_host))
+        if found is None:
+            with wg.at_capture() if is_lasting else nullcontext():
+                made = as_tensor(array, "cpu" if on_host else self.device)
+            found = uploads[id(array), on_host] = array, made
+        return found[1]
 
 
 @dataclass(slots=True)
@@ -134,6 +174,18 @@ class _Call:
     def run(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
         return self.of.graph(graph, inputs, self.scope)
 
+    def recomputed(self, name: str, given: Values) -> Any:
+        wanted, chosen = {name} - given.keys(), list[Node]()
+        for node in reversed(self.scope.nodes):
+            if not wanted.isdisjoint(node.outputs):
+                chosen.append(node)
+                wanted |= {*filter(None, node.inputs)} - given.keys()
+        if not chosen and name not in given:
+            raise wg.ModelFileError(f"{self.node.label}: no node of its graph computes {name}")
+        scope = Scope(dict(given), self.scope.attributes, self.scope.opset, self.scope, self.scope.nodes)
+        self.of.nodes(chosen[::-1], scope, {})
+        return scope.find(name)
+
     def host(self, value: Any) -> Any:
         if not isinstance(value, wg.Tensor):
             return value
@@ -144,21 +196,29 @@ class _Call:
         return value.numpy()
 
     def tensor(self, value: Any) -> wg.Tensor:
-        return value if isinstance(value, wg.Tensor) else as_tensor(value, self.device)
+        if isinstance(value, wg.Tensor):
+            return value
+        return self.of.tensor(value, on_host=self.is_known)
+
+    def once(self, make: Callable[[], Any]) -> Any:
+        key = id(self.node.attributes), str(self.device)
+        if key not in self.of.made:
+            with wg.at_capture():
+                self.of.made[key] = make()
+        return self.of.made[key]
 
     def apply(self, operator: Operator, inputs: Sequence[Any], attributes: Values) -> Sequence[Any]:
         """The function of a row, called with values in the form that it takes; its results as a sequence."""
-        given = [
-            self.host(each) if operator.input_name(at) in operator.host else self._usual(each)
-            for at, each in enumerate(inputs)
-        ]
+        given = [self._in_form(each, operator.input_name(at), operator) for at, each in enumerate(inputs)]
         if operator.takes_call:
             attributes = {**attributes, "call": self}
         found = operator.function(*given, **attributes)
         return found if isinstance(found, tuple) else (found,)
 
-    def _usual(self, value: Any) -> Any:
-        return self.tensor(value) if is_for_tensors(value) else value
+    def _in_form(self, value: Any, name: str, operator: Operator) -> Any:
+        if name in operator.host:
+            return self.host(value)
+        return self.tensor(value) if name not in operator.known and is_for_tensors(value) else value
 
 
 def is_for_tensors(value: Any) -> bool:
@@ -166,6 +226,7 @@ def is_for_tensors(value: Any) -> bool:
     return isinstance(value, np.ndarray) and _is_of_webgrad(value.dtype)
 
 
+@cache
 def _is_of_webgrad(dtype: Any) -> bool:
     try:
         wg.as_dtype(dtype)
@@ -177,41 +238,27 @@ def _is_of_webgrad(dtype: Any) -> bool:
 def as_tensor(array: Array, device: Any) -> wg.Tensor:
     """An array as a tensor; a single number as a constant, which needs no memory."""
     if array.size == 1:
-        return wg.full(array.shape, array.item(), dtype=array.dtype, device=device)
-    return wg.asarray(array, device=device)
+        return wg.full(array.shape, array.item(), dtype=stored(array.dtype.name, device), device=device)
+    return uploaded(array, device)
 
 
-def _is_small(value: Any) -> bool:
+def _is_known(value: Any) -> bool:
+    """Whether the host may work on an input."""
     return value is None or (isinstance(value, np.ndarray) and value.size <= HOST)
 
 
-def _known(value: Any) -> Any:
-    """What an operator gave on the host, as arrays."""
-    if isinstance(value, list):
-        return list(map(_known, value))
-    return value.numpy() if isinstance(value, wg.Tensor) else value
+def _is_small(value: Any) -> bool:
+    """Whether a result may be made on the host."""
+    return value is None or (isinstance(value, np.ndarray | wg.Tensor) and value.size <= HOST)
 
 
-def _given(value: Any, scope: Scope) -> Any:
-    """An attribute's value; one that the call of a function gives is None where it is not given."""
-    return scope.attributes.get(value.name) if isinstance(value, Reference) else value
-
-
-def _check(node: Node, operator: Operator, inputs: Sequence[Any], attributes: Values) -> None:
-    unknown = sorted(set(attributes) - operator.attributes)
-    if unknown:
-        raise wg.ModelFileError(
-            f"{node.label}: {operator} of version {operator.since} has no attribute {', '.join(unknown)}; "
-            f"it has {', '.join(sorted(operator.attributes)) or 'none'}"
-        )
-    missing = sorted(operator.required - set(attributes))
-    if missing:
-        raise wg.ModelFileError(f"{node.label}: the attribute {', '.join(missing)} of {operator} is missing")
-    if len(inputs) > len(operator.inputs) and not operator.rest:
-        raise wg.ModelFileError(
-            f"{node.label}: {operator} of version {operator.since} takes {len(operator.inputs)} inputs, "
-            f"and gets {len(inputs)}"
-        )
+def _given(attributes: Values, scope: Scope) -> Values:
+    """Attributes with the values that the call of a function gives; without those that it does not give."""
+    found = {
+        name: scope.attributes.get(each.name) if isinstance(each, Reference) else each
+        for name, each in attributes.items()
+    }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _refuse_missing_outputs(node: Node, results: Sequence[Any]) -> None:

@@ -14,14 +14,24 @@ from typing import Any, NoReturn
 
 import webgrad as wg
 
-from ..arrays import Array
+from ..arrays import Array, np
 from ..io.memory_map import shown
 from .operators import Operator, find
 from .protobuf import Message
 from .tensors import array_of, sparse_array_of
 from .types import ElementType, type_of
 
-__all__ = ["Contents", "Function", "Graph", "Node", "Reference", "Value", "contents_of"]
+__all__ = [
+    "Contents",
+    "Function",
+    "Graph",
+    "Node",
+    "Reference",
+    "Value",
+    "contents_of",
+    "last_uses",
+    "names_read",
+]
 
 AI_ONNX = ("", "ai.onnx")  # both are the standard's own domain
 
@@ -65,6 +75,7 @@ class Node:
     inputs: tuple[str, ...]  # "": not given
     outputs: tuple[str, ...]  # "": not wanted
     attributes: dict[str, Any]
+    refers: bool  # an attribute is given by the call of the function around it
 
     @property
     def graphs(self) -> list[Graph]:
@@ -97,6 +108,7 @@ class Function:
     defaults: dict[str, Any]
     opset: int
     nodes: tuple[Node, ...] = ()
+    last_uses: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +156,7 @@ class _Builder:
         weights = {each.name: array_of(each, self.folder) for each in message.initializer}
         for each in message.sparse_initializer:
             weights[each.values.name if each.values else ""] = sparse_array_of(each, self.folder)
+        weights = _shared(weights)
         inputs = tuple(self.value(each) for each in message.input)
         outputs = tuple(self.value(each) for each in message.output)
         known = {*outer, *weights, *(each.name for each in inputs)}
@@ -151,9 +164,8 @@ class _Builder:
         for each in outputs:
             if each.name not in known:
                 self.fail(f"its output {shown(each.name)} is computed nowhere")
-        graph = Graph(message.name, inputs, outputs, weights, nodes)
-        graph.last_uses = _last_uses(graph)
-        return graph
+        uses = last_uses(nodes, [each.name for each in outputs])
+        return Graph(message.name, inputs, outputs, weights, nodes, uses)
 
     def nodes(self, messages: Sequence[Message], known: set[str], opsets: dict[str, int]) -> Iterator[Node]:
         for message in messages:
@@ -162,9 +174,13 @@ class _Builder:
                 if name and name not in known:
                     self.fail(f"the node {label} reads {shown(name)}, which no earlier node computes")
             attributes = {each.name: self.attribute(each, label, known) for each in message.attribute}
+            refers = any(isinstance(each, Reference) for each in attributes.values())
             operator = self.operator(message, opsets)
             if operator is not None:
-                yield Node(label, operator, tuple(message.input), tuple(message.output), attributes)
+                names = tuple(message.input), tuple(message.output)
+                made = Node(label, operator, *names, attributes, refers)
+                _check(made)
+                yield made
             known.update(message.output)
 
     def operator(self, message: Message, opsets: dict[str, int]) -> Operator | Function | None:
@@ -190,7 +206,8 @@ class _Builder:
         kind, type_message = "tensor", message.type
         while type_message is not None and (type_message.sequence_type or type_message.optional_type):
             inner = type_message.sequence_type or type_message.optional_type
-            kind = "sequence" if type_message.sequence_type else "optional"
+            if kind == "tensor":  # of an optional sequence: optional
+                kind = "sequence" if type_message.sequence_type else "optional"
             type_message = inner.elem_type
         tensor = type_message and (type_message.tensor_type or type_message.sparse_tensor_type)
         if not tensor:
@@ -220,6 +237,7 @@ class _Builder:
                 self.fail(
                     f"the output {shown(name)} of its function {shown(message.name)} is computed nowhere"
                 )
+        function.last_uses = last_uses(function.nodes, function.outputs)
 
     def refuse_missing(self) -> None:
         """Raise for all operators at once that nothing is known of."""
@@ -288,24 +306,64 @@ _ATTRIBUTES: Mapping[str, Any] = {
 }
 
 
-def _last_uses(graph: Graph) -> dict[int, tuple[str, ...]]:
+def _check(node: Node) -> None:
+    """Refuse attributes and inputs that a node's operator does not have."""
+    operator = node.operator
+    if isinstance(operator, Function):
+        return
+    unknown = sorted(set(node.attributes) - operator.attributes)
+    if unknown:
+        raise wg.ModelFileError(
+            f"{node.label}: {operator} of version {operator.since} has no attribute {', '.join(unknown)}; "
+            f"it has {', '.join(sorted(operator.attributes)) or 'none'}"
+        )
+    missing = sorted(operator.required - set(node.attributes))
+    if missing:
+        raise wg.ModelFileError(f"{node.label}: the attribute {', '.join(missing)} of {operator} is missing")
+    if len(node.inputs) > len(operator.inputs) and not operator.rest:
+        raise wg.ModelFileError(
+            f"{node.label}: {operator} of version {operator.since} takes {len(operator.inputs)} inputs, "
+            f"and gets {len(node.inputs)}"
+        )
+
+
+def _shared(weights: dict[str, Array]) -> dict[str, Array]:
+    """Weights that are equal byte by byte as one array."""
+    alike: dict[tuple[Any, ...], list[Array]] = {}
+    return {name: _first_equal(array, alike) for name, array in weights.items()}
+
+
+def _first_equal(array: Array, alike: dict[tuple[Any, ...], list[Array]]) -> Array:
+    if array.dtype == object:
+        return array
+    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    samples = data[:: max(1, data.size // 64)]  # so that large ones are seldom compared in vain
+    several = alike.setdefault((array.dtype, array.shape, samples.tobytes()), [])
+    for each in several:
+        if np.array_equal(data, each.reshape(-1).view(np.uint8)):
+            return each
+    several.append(data.view(array.dtype).reshape(array.shape))
+    return several[-1]
+
+
+def last_uses(nodes: Sequence[Node], outputs: Sequence[str]) -> dict[int, tuple[str, ...]]:
     """For each node the names that it is the last to read, so that values are let go of."""
     last: dict[str, int] = {}
-    for at, node in enumerate(graph.nodes):
-        for name in _names_read(node):
+    for at, node in enumerate(nodes):
+        for name in names_read(node):
             last[name] = at
-    for each in graph.outputs:
-        last.pop(each.name, None)
+    for each in outputs:
+        last.pop(each, None)
     found: dict[int, list[str]] = {}
     for name, at in last.items():
         found.setdefault(at, []).append(name)
     return {at: tuple(names) for at, names in found.items()}
 
 
-def _names_read(node: Node) -> Iterator[str]:
+def names_read(node: Node) -> Iterator[str]:
     """What a node reads, through its inner graphs too."""
     yield from filter(None, node.inputs)
     for graph in node.graphs:
         for inner in graph.nodes:
-            yield from _names_read(inner)
+            yield from names_read(inner)
         yield from (each.name for each in graph.outputs)

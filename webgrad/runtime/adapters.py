@@ -260,12 +260,17 @@ def _no_adapter(asked: str, adapters: Sequence[AdapterInfo], settings: Settings)
 def _found(disabled_backends: frozenset[str]) -> tuple[list[tuple[AdapterInfo, Any]], str]:
     """The adapters with their raw objects, not yet numbered, and the problem where none can be asked for."""
     if sys.platform == "emscripten":
-        from .browser import find_adapter  # here: it needs Pyodide
-
-        adapter, problem = find_adapter()
+        adapter, problem = browser().find_adapter()
         return [] if adapter is None else [(adapter, None)], problem
     raw, problem = _enumerate(disabled_backends)
     return [(describe(each.info, each.features, each.limits), each) for each in raw], problem
+
+
+def browser() -> Any:
+    """The module for Python in a browser."""
+    from . import browser  # here: it needs Pyodide
+
+    return browser
 
 
 def _enumerate(disabled_backends: frozenset[str]) -> tuple[list[Any], str]:

@@ -210,9 +210,7 @@ async def open_device_async(spec: DeviceLike = None) -> Device | CpuDevice:
     'cpu'
     """
     if sys.platform == "emscripten":
-        from .browser import open_adapter  # here: it needs Pyodide
-
-        await open_adapter()
+        await adapters.browser().open_adapter()
         return open_device(spec)
     import asyncio
 

@@ -10,7 +10,7 @@ import itertools
 import re
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any
 
 from ..device_profile import MAX_PARAMS
@@ -21,10 +21,12 @@ from ..wgsl.renderer import render
 from .groups import BindGroups, Layout
 from .layer import DeviceLayer, Handle
 from .stats import Counters
+from .threads import pool
 
 Pairs = tuple[tuple[int, int], ...]  # bindings: inputs with the outputs that may take their buffers
 
 _numbers = itertools.count(1)
+WORKERS = 4  # threads that compile, for all devices
 STACK = 64 << 20  # bytes for a compiling thread: compilers recurse, and some systems give only 512 KiB
 # Of this thread, where the system has such a clock: one of the wall would count waiting for the driver too.
 _clock = getattr(time, "thread_time", time.perf_counter)
@@ -123,15 +125,11 @@ class Compiler:
         groups: BindGroups,
         counters: Counters,
         features: frozenset[str],
-        *,
-        workers: int = 4,
     ) -> None:
         self._native = native
         self._groups = groups
         self._counters = counters
         self._features = features
-        self._workers = workers
-        self._threads: ThreadPoolExecutor | None = None
         # By number; a pipeline stands for one of the same text that was asked for before.
         self._compiled: dict[int, Future[Compiled] | Compiled | Pipeline] = {}
         self._texts: dict[tuple[str, str, bool], Pipeline] = {}
@@ -162,12 +160,10 @@ class Compiler:
             self._counters.pipelines_compiled += 1
             self._compiled[pipeline.number] = self._compile(pipeline, layout)
             return
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="webgrad-compile")
         self._counters.pipelines_compiled += 1
         usual = threading.stack_size(STACK)  # of the threads that are started here
         try:
-            self._compiled[pipeline.number] = self._threads.submit(self._compile, pipeline, layout)
+            self._compiled[pipeline.number] = pool("compile", WORKERS).submit(self._compile, pipeline, layout)
         finally:
             threading.stack_size(usual)
 
@@ -209,8 +205,6 @@ class Compiler:
 
     def close(self) -> None:
         """Let every pipeline go; waits for those that are being compiled."""
-        if self._threads is not None:
-            self._threads.shutdown(wait=True)
         for found in self._compiled.values():
             if isinstance(found, Compiled) and found.owned:
                 self._native.release_pipeline(found.handle)

@@ -1,4 +1,4 @@
-"""Work over the host's cores: one pool of threads for the process, and memory that each thread uses again.
+"""Work over the host's cores: pools of threads for the process, and memory that each thread uses again.
 
 In: a list of items and a function that takes an iterator of them. Every thread, the caller's among them,
 calls it with the same iterator, so they empty it together. The invariant: when `share` returns, no thread is
@@ -16,10 +16,12 @@ from typing import Any, TypeVar
 from ..arrays import Array, np
 from .host_buffers import aligned
 
-__all__ = ["Scratch", "background", "cores", "each_of", "share"]
+__all__ = ["Scratch", "background", "cores", "each_of", "pool", "share"]
 
 Item = TypeVar("Item")
-_pools: dict[int, ThreadPoolExecutor] = {}  # by process: a forked child has none of its parent's threads
+# By process, since a forked child has none of its parent's threads, and by name. They stay for the process's
+# life: in the callback with which Python's executors go, the exception of a signal handler would be lost.
+_pools: dict[tuple[int, str], ThreadPoolExecutor] = {}
 
 
 def cores() -> int:
@@ -28,11 +30,17 @@ def cores() -> int:
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
-def _pool() -> ThreadPoolExecutor:
-    found = _pools.get(os.getpid())
+def pool(name: str, workers: int) -> ThreadPoolExecutor:
+    """The process's threads of a name, `workers` of them at most."""
+    key = os.getpid(), name
+    found = _pools.get(key)
     if found is None:  # threads start at the first task, so one made too many costs nothing
-        found = _pools.setdefault(os.getpid(), ThreadPoolExecutor(cores(), "webgrad-cpu"))
+        found = _pools.setdefault(key, ThreadPoolExecutor(workers, f"webgrad-{name}"))
     return found
+
+
+def _pool() -> ThreadPoolExecutor:
+    return pool("cpu", cores())
 
 
 def share(work: Callable[[Iterator[Item]], None], items: Sequence[Item]) -> None:
@@ -64,6 +72,9 @@ def background(work: Callable[[], None]) -> bool:
 
 def each_of(function: Callable[[Item], Any], items: Sequence[Item]) -> list[Any]:
     """What a function gives for each item, computed in several threads."""
+    if len(items) == 1:
+        with np.errstate(all="ignore"):
+            return [function(items[0])]
     found: list[Any] = [None] * len(items)
 
     def work(left: Iterator[int]) -> None:

@@ -101,9 +101,8 @@ class Device(AnyDevice):
 
     def _open_layer(self, done: Answers) -> DeviceLayer:
         if self.info.backend == "browser":
-            from .browser import open_browser  # here: it needs Pyodide
-
-            return open_browser(done)
+            layer: DeviceLayer = adapters.browser().open_browser(done)
+            return layer
         from .native import open_native  # here: it loads wgpu-native, which browsers have not
 
         quick = self.settings.encoder == "fast"

@@ -49,9 +49,7 @@ def compile(
     if disable:
         return model
     if isinstance(model, wg.nn.Module):
-        from .nn.optimized import OptimizedModule  # here: torch.nn is loaded by those who use it
-
-        return OptimizedModule(model, Compiled(model, fullgraph))
+        return wg.torch.nn.optimized.OptimizedModule(model, Compiled(model, fullgraph))
     return functools.wraps(model, updated=())(Compiled(model, fullgraph))
 
 

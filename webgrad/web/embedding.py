@@ -13,8 +13,8 @@ from pathlib import Path
 import webgrad as wg
 from webgrad.models import EmbeddingModel
 
+from ..jit.tensor_names import named_tensors
 from .bundle import Bundle
-from .export import named_tensors
 from .folder import write_export
 from .tokenizer_data import tokenizer_file
 

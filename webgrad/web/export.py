@@ -5,20 +5,18 @@ In: a function or several, examples of their inputs, a path. Out: a folder, or o
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError
-from ..functions.learning.quantised import QuantisedTensor
-from ..jit.closures import named_in
+from ..jit.tensor_names import named_tensors
 from .bundle import Bundle
 from .folder import check_target, write_export
 from .pictures import picture_facts
 
-__all__ = ["export", "named_tensors"]
+__all__ = ["export"]
 
 Function = Callable[..., Any]
 
@@ -89,30 +87,3 @@ def export(
 
 def _title(function: Function) -> str:
     return getattr(function, "__name__", type(function).__name__).strip("<>") or "model"
-
-
-def named_tensors(functions: Iterable[Function]) -> list[tuple[str, Any]]:
-    """The parameters and buffers of the models that functions are, belong to or name, with their names."""
-    found: list[tuple[str, Any]] = []
-    for function in functions:
-        for prefix, model in _models(function):
-            for kind in ("named_parameters", "named_buffers"):
-                found += [(prefix + name, tensor) for name, tensor in getattr(model, kind)()]
-            found += [(prefix + name, tensor) for name, tensor in _quantised(model)]
-    return found
-
-
-def _quantised(model: Any) -> Iterator[tuple[str, Any]]:
-    """The blocks of quantised weights, which are no parameters."""
-    for owner, module in model.named_modules():
-        for name, value in vars(module).items():
-            if isinstance(value, QuantisedTensor):
-                yield f"{owner}.{name}".lstrip("."), value._words
-
-
-def _models(function: Function) -> list[tuple[str, Any]]:
-    """Modules, with what their tensors' names begin with."""
-    plain = inspect.unwrap(function)
-    candidates = [("", plain), ("", getattr(plain, "__self__", None))]
-    candidates += [(f"{name}.", value()) for name, value in named_in(function)]
-    return [(prefix, each) for prefix, each in candidates if hasattr(each, "named_parameters")]

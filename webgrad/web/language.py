@@ -19,9 +19,9 @@ from webgrad.models import LanguageModel
 from webgrad.models.decoder import Decoding
 from webgrad.models.sampling import Kind, Sampling
 
+from ..jit.tensor_names import named_tensors
 from .bundle import Bundle
 from .chat_segments import chat_segments
-from .export import named_tensors
 from .folder import write_export
 from .tokenizer_data import tokenizer_file
 

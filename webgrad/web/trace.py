@@ -7,9 +7,7 @@ and nothing was computed.
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
@@ -23,7 +21,7 @@ from ..graph.op import LEAF
 from ..graph.snapshot import Snapshot, snapshot, walk
 from ..graph.trace import RuntimeFloat, RuntimeInt, is_runtime, one_at_a_time, plain, refuse_in_trace
 from ..jit.closures import store_numbers, tensors_that_refer_to
-from ..jit.pytree import TreeSpec, flatten, unflatten
+from ..jit.examples import examples_of, labels_of_result, refuse_twice
 from ..jit.replay import runtime_number
 from ..jit.trace import Traced, traced
 from ..runtime.device import instead_while
@@ -94,76 +92,20 @@ def trace_on_paper(
 ) -> Graph:
     """The graph of one call."""
     refuse_in_trace("export", "Export it outside")
-    args, kwargs, names = _arguments(function, example_inputs, name)
-    leaves: list[Any] = []
-    specs = [flatten(each, leaves, numbers=True) for each in args]
-    named = {key: flatten(each, leaves, numbers=True) for key, each in kwargs.items()}
-    labels = [
-        label
-        for first, spec in [*zip(names, specs, strict=True), *named.items()]
-        for label in _labels(first, spec)
-    ]
-    _refuse_twice(labels, f"inputs of {name}")
+    given = examples_of("export", function, example_inputs, name)
+    labels, leaves = given.labels, given.leaves
     with one_at_a_time, evaluation_lock():
         compute_waiting()
         store_numbers()
         placeholders = _placeholders(zip(labels, leaves, strict=True), device)
         was = [each.node for each in placeholders]
-        places = iter(placeholders)
-        call_args = [unflatten(each, places) for each in specs]
-        call_kwargs = {key: unflatten(each, places) for key, each in named.items()}
+        args, named = given.arguments(placeholders)
         with _moved_to_paper(device, was), instead_while(device):
-            found = traced(lambda: function(*call_args, **call_kwargs), was)
+            found = traced(lambda: function(*args, **named), was)
             changed = [(before, after) for _, before, after in found.changed if before.sig.op is LEAF]
     _refuse_changed_inputs(changed, was, labels)
     _refuse_kept_gradients(found, name)
     return _graph(found, changed, dict(zip(labels, was, strict=True)), name)
-
-
-def _arguments(
-    function: Callable[..., Any], examples: Any, name: str
-) -> tuple[list[Any], dict[str, Any], list[str]]:
-    """Positional arguments with their names, and named ones."""
-    if not callable(function):
-        raise ArgumentError(
-            f"export takes a function or a module; {name} is of type {type(function).__name__}"
-        )
-    if isinstance(examples, Mapping):
-        _bind(function, (), examples, name)
-        return [], dict(examples), []
-    args = list(examples) if isinstance(examples, list | tuple) else [examples]
-    return args, {}, _bind(function, args, {}, name)
-
-
-def _bind(
-    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], name: str
-) -> list[str]:
-    """The names of positional arguments."""
-    try:
-        signature_of = inspect.signature(getattr(function, "forward", function))
-    except (TypeError, ValueError):
-        return [f"input_{at}" for at in range(len(args))]
-    try:
-        bound = signature_of.bind(*args, **kwargs)
-    except TypeError as error:
-        raise ArgumentError(
-            f"export: the example inputs do not fit {name}{signature_of}: {error}. Give a tuple of its "
-            "arguments in order, or a dict by name"
-        ) from None
-    names: list[str] = []
-    for key, value in bound.arguments.items():
-        several = signature_of.parameters[key].kind is inspect.Parameter.VAR_POSITIONAL
-        names += [f"{key}_{at}" for at in range(len(value))] if several else [key]
-    return names[: len(args)]
-
-
-def _labels(name: str, spec: TreeSpec) -> Iterator[str]:
-    """The names of a value's leaves, in the order in which it is taken apart."""
-    if spec.kind in ("tensor", "number"):
-        yield name
-    keys = spec.data if spec.kind == "dict" else range(len(spec.parts))
-    for key, part in zip(keys, spec.parts, strict=True) if spec.parts else ():
-        yield from _labels(f"{name}_{key}" if name else str(key), part)
 
 
 def _placeholders(leaves: Iterable[tuple[str, Any]], device: PaperDevice) -> list[Tensor]:
@@ -235,12 +177,6 @@ def _refuse_kept_gradients(found: Traced, name: str) -> None:
         )
 
 
-def _refuse_twice(labels: Sequence[str], what: str) -> None:
-    for label, count in Counter(labels).items():
-        if count > 1:
-            raise ArgumentError(f"export: {count} {what} would be called {label!r}: rename all but one")
-
-
 def _graph(found: Traced, changed: list[tuple[Node, Node]], given: Mapping[str, Node], name: str) -> Graph:
     inputs: list[Input] = []
     numbers: dict[int, str] = {}
@@ -263,8 +199,8 @@ def _graph(found: Traced, changed: list[tuple[Node, Node]], given: Mapping[str, 
         label = _unused(kind, given, len(inputs))
         inputs.append(Input(label, kind, dtype, (), default))
         numbers[id(number)] = label
-    outputs = list(zip(_labels_of_result(found.spec), found.results, strict=True))
-    _refuse_twice([label for label, _ in outputs], f"outputs of {name}")
+    outputs = list(zip(labels_of_result(found.spec), found.results, strict=True))
+    refuse_twice("export", [label for label, _ in outputs], f"outputs of {name}")
     if not outputs and not changed:
         raise ArgumentError(f"export: {name} gives no tensor and changes none: there is nothing to compute")
     for label, node in outputs:
@@ -289,7 +225,7 @@ def _apart(
     """The same with nodes that nothing else refers to."""
     every = [*(node for _, node in outputs), *(after for _, after in changed)]
     roots = list({id(node): node for node in every if node.storage is None}.values())
-    walked = walk(roots)._replace(held=[])
+    walked = walk(roots)
     _refuse_wide([*walked.nodes, *(node for _, node in outputs), *(before for before, _ in changed)])
     made: dict[int, Node] = {}
 
@@ -305,7 +241,7 @@ def _apart(
         numbers,
         [(label, apart(node)) for label, node in outputs],
         [(apart(before), apart(after)) for before, after in changed],
-        split_pairs(snapshot(walked, roots, changed)),
+        split_pairs(snapshot(walked, roots, changed, held=())),
         nodes,
         {id(node): number for number, node in enumerate(nodes)},
         [apart(node) for node in roots],
@@ -328,11 +264,6 @@ def _unused(kind: str, taken: Container[str], number: int) -> str:
     """A name for an input that the function's code does not name."""
     name = f"{kind}_{number}"
     return _unused(f"{kind}_", taken, number) if name in taken else name
-
-
-def _labels_of_result(spec: TreeSpec) -> list[str]:
-    """The names of results: "output" for one, the keys of a dict, output_0 … of a tuple."""
-    return list(_labels("" if spec.kind == "dict" else "output", spec))
 
 
 def _dtypes_of_numbers(roots: Sequence[Node]) -> dict[int, dtypes.DType]:

@@ -9,8 +9,8 @@ a list, which is a sequence; or None, an empty optional.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import webgrad as wg
@@ -28,11 +28,22 @@ class Call(Protocol):
     def run(self, graph: Any, inputs: Sequence[Any]) -> list[Any]:
         """The outputs of a branch or body for its inputs; other names are those of the graphs around it."""
 
+    def recomputed(self, name: str, given: dict[str, Any]) -> Any:
+        """A value of the graph that the node is in, computed anew from other values of some names."""
+
     def host(self, value: Any) -> Any:
         """A value as an array; of a tensor it waits, and the model cannot be captured."""
 
     def tensor(self, value: Any) -> wg.Tensor:
         """A value as a tensor on the model's device."""
+
+    def once(self, make: Callable[[], Any]) -> Any:
+        """What `make` gives of the node's attributes and device: made once, for all calls."""
+
+
+# Weights in another form, made when a model is loaded. It takes the operator's inputs, None for computed
+# ones, and attributes; it gives values by the places of inputs that they replace, None for one that goes.
+Prepare = Callable[..., Mapping[int, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +59,10 @@ class Operator:
     attributes: frozenset[str]
     required: frozenset[str]  # attributes without a default
     host: frozenset[str]  # inputs that it needs as arrays
+    known: frozenset[str]  # inputs that it takes as arrays where they are known, else as tensors
     folds: bool  # gives the same for the same inputs: of arrays it gives arrays
     takes_call: bool
+    prepare: Prepare | None = None
 
     def __str__(self) -> str:
         return f"{self.domain}.{self.name}" if self.domain else self.name
@@ -65,12 +78,20 @@ _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_
 
 
 def operator(
-    names: str, since: int = 1, *, domain: str = "", host: str = "", folds: bool = True
+    names: str,
+    since: int = 1,
+    *,
+    domain: str = "",
+    host: str = "",
+    known: str = "",
+    folds: bool = True,
+    prepare: Prepare | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Enter a function into the table: for models whose operator set is `since` or newer, up to the next row.
 
-    `host` names the inputs that the function needs as arrays of NumPy: shapes, axes, counts. Users add
-    operators of their own, or replace one:
+    `host` names the inputs that the function needs as arrays of NumPy: shapes, axes, counts. Those of `known`
+    are arrays where their numbers are known anyway. `prepare` gives weights another form when a model is
+    loaded. Users add operators of their own, or replace one:
 
     >>> @wg.onnx.operator("Double", domain="my.domain")
     ... def double(x):
@@ -82,11 +103,11 @@ def operator(
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         for name in names.split():
-            known = _ROWS.setdefault((domain, name), [])
-            known[:] = sorted(
+            there = _ROWS.setdefault((domain, name), [])
+            there[:] = sorted(
                 [
-                    *(each for each in known if each.since != since),
-                    _row(domain, name, since, function, host, folds),
+                    *(each for each in there if each.since != since),
+                    replace(_row(domain, name, since, function, host, known, folds), prepare=prepare),
                 ],
                 key=lambda each: each.since,
             )
@@ -111,7 +132,7 @@ def rows() -> Iterator[Operator]:
 
 
 def _row(
-    domain: str, name: str, since: int, function: Callable[..., Any], host: str, folds: bool
+    domain: str, name: str, since: int, function: Callable[..., Any], host: str, known: str, folds: bool
 ) -> Operator:
     parameters = inspect.signature(function).parameters
     positional = tuple(each.name for each in parameters.values() if each.kind in _BY_PLACE)
@@ -121,11 +142,11 @@ def _row(
         for each in parameters.values()
         if each.kind is inspect.Parameter.KEYWORD_ONLY and each.name != _CALL
     }
-    needed = frozenset(host.split())
-    if needed - {*positional, rest}:
-        raise ValueError(f"{name}: there are no inputs {sorted(needed - {*positional, rest})}")
+    needed, taken = frozenset(host.split()), frozenset(known.split())
+    if (needed | taken) - {*positional, rest}:
+        raise ValueError(f"{name}: there are no inputs {sorted((needed | taken) - {*positional, rest})}")
     required = frozenset(each for each, is_needed in only.items() if is_needed)
     return Operator(
         *(domain, name, since, function, positional, rest, frozenset(only), required),
-        *(needed, folds, _CALL in parameters),
+        *(needed, taken, folds, _CALL in parameters),
     )

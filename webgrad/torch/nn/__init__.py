@@ -34,7 +34,7 @@ for _name in _wg.nn.__all__:
         globals()[_name] = _counterpart(_each, _MEMBERS)
         __all__ += [_name]
 
-from . import common_types, others  # noqa: E402
+from . import common_types, optimized, others  # noqa: E402
 from .others import *  # noqa: E402, F403
 
 __all__ += ["common_types", *others.__all__]

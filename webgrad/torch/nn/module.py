@@ -162,9 +162,7 @@ class Module(Stateful):
 
     def compile(self, *args: Any, **options: Any) -> None:
         """Capture its calls, as `torch.compile` does."""
-        from ..compiling import compile as compiled  # here: few programs compile
-
-        compiled(self, *args, **options)
+        wg.torch.compile(self, *args, **options)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

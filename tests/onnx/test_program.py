@@ -1,0 +1,150 @@
+"""A model's calls: captured once for a shape, with known values folded and weights prepared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import webgrad as wg
+from tests.onnx.models import attribute, encode, floats, function, graph, loaded, model, node
+from webgrad.onnx.operators import operator
+
+calls: list[str] = []
+
+
+@operator("Noted", domain="tests")
+def noted(x: Any) -> Any:
+    """The same, with a note of every time that it is run."""
+    calls.append("tensor" if isinstance(x, wg.Tensor) else "array")
+    return x * 1
+
+
+@operator("Reshaped", domain="tests", host="shape")
+def reshaped(x: Any, shape: Any) -> Any:
+    return x.reshape(tuple(shape.tolist()))
+
+
+OWN = {"": 18, "tests": 1}
+
+
+def count_of(run: Any) -> int:
+    calls.clear()
+    run()
+    return len(calls)
+
+
+def test_a_shape_is_captured_once_and_then_replayed(tmp_path: Path) -> None:
+    m = loaded(
+        tmp_path,
+        model([node("Noted", "x", "y", domain="tests")], {"x": ["n"]}, {"y": ["n"]}, opset=OWN),
+    )
+    assert count_of(lambda: m(np.ones(2, np.float32))) == 1
+    assert count_of(lambda: m(np.zeros(2, np.float32))) == 0
+    assert count_of(lambda: m(np.ones(3, np.float32))) == 1
+    assert count_of(lambda: m(np.ones(2, np.float32))) == 0
+    assert m(floats(4, 5))["y"].tolist() == [4, 5]
+
+
+def test_what_hangs_on_weights_is_computed_when_loaded(tmp_path: Path) -> None:
+    nodes = [
+        node("Noted", "w", "v", domain="tests"),
+        node("Mul", "v v", "u"),
+        node("Add", "x u", "y"),
+    ]
+    data = model(nodes, {"x": [2]}, {"y": [2]}, {"w": floats(2, 3)}, opset=OWN)
+    made: list[wg.onnx.Model] = []
+    assert count_of(lambda: made.append(loaded(tmp_path, data))) == 1
+    m = made[0]
+    for _ in range(2):
+        assert count_of(lambda: m(np.zeros(2, np.float32))) == 0
+    assert m(floats(1, 1))["y"].tolist() == [5, 10]
+
+
+def test_weights_that_are_handed_out_may_change(tmp_path: Path) -> None:
+    nodes = [node("Mul", "w w", "u"), node("Add", "x u", "y")]
+    m = loaded(tmp_path, model(nodes, {"x": [2]}, {"y": [2]}, {"w": floats(2, 3)}))
+    x = np.zeros(2, np.float32)
+    assert m(x)["y"].tolist() == [4, 9]
+    weights = m.state_dict()
+    weights["w"][...] = wg.asarray(floats(5, 6))
+    assert m(x)["y"].tolist() == [25, 36]
+    weights["w"].requires_grad = True
+    wg.sum(m(x)["y"]).backward()
+    assert weights["w"].grad is not None
+    assert weights["w"].grad.tolist() == [10, 12]
+
+
+def test_a_result_larger_than_its_weights_is_not_kept(tmp_path: Path) -> None:
+    @operator("Widened", domain="tests")
+    def widened(x: Any) -> Any:
+        calls.append("")
+        return x.astype(wg.float32)
+
+    weight = np.ones((300, 300), np.int8)
+    nodes = [node("Widened", "w", "v", domain="tests"), node("Add", "x v", "y")]
+    m = loaded(tmp_path, model(nodes, {"x": [1]}, {"y": None}, {"w": weight}, opset=OWN))
+    assert count_of(lambda: m(np.zeros(1, np.float32))) == 1
+
+
+def test_equal_weights_are_one(tmp_path: Path) -> None:
+    w = np.arange(6, dtype=np.float32)
+    weights = {"a": w, "b": w.copy(), "c": w[::-1].copy(), "d": w.reshape(2, 3)}
+    nodes = [node("Add", "x a", "p"), node("Add", "p b", "q"), node("Add", "q c", "y"), node("Abs", "d", "z")]
+    m = loaded(tmp_path, model(nodes, {"x": [6]}, {"y": [6], "z": [2, 3]}, weights))
+    state = m.state_dict()
+    assert state["a"] is state["b"]
+    assert state["a"] is not state["c"]
+    assert m(np.zeros(6, np.float32))["y"].tolist() == (2 * w + w[::-1]).tolist()
+
+
+def test_a_shape_that_is_given_is_part_of_the_key(tmp_path: Path) -> None:
+    nodes = [node("Mul", "s two", "t"), node("Reshaped", "x t", "y", domain="tests")]
+    weights = {"two": np.asarray([2, 1])}
+    inputs = {"x": [8], "s": ("int64", [2])}
+    m = loaded(tmp_path, model(nodes, inputs, {"y": None}, weights, opset=OWN))
+    x = np.arange(8, dtype=np.float32)
+    for shape in ([2, 2], [1, 4], [2, 2]):
+        assert m(x, np.asarray(shape))["y"].shape == (2 * shape[0], shape[1])
+    assert m.waits == ()
+    assert m(x, wg.asarray(np.asarray([4, 1])))["y"].shape == (8, 1)
+
+
+def test_functions_take_attributes_and_defaults(tmp_path: Path) -> None:
+    refers = [
+        encode("Attribute", name="axis", ref_attr_name="side", type=2),
+        encode("Attribute", name="new_axis", ref_attr_name="fresh", type=2),
+    ]
+    inner = [node("SequenceConstruct", "a b", "s"), node("ConcatFromSequence", "s", "c", "", "", *[])]
+    inner[1] = encode("Node", op_type="ConcatFromSequence", input=["s"], output=["c"], attribute=refers)
+    joined = function(
+        "Joined", "a b", "c", inner, attribute=["side"], attribute_proto=[attribute("fresh", 0)]
+    )
+    nodes = [
+        node("Joined", "x x", "y", domain="mine", side=0),
+        node("Joined", "x x", "z", domain="mine", side=1, fresh=1),
+    ]
+    data = model(nodes, {"x": [2]}, {"y": None, "z": None}, opset={"": 18, "mine": 1}, functions=[joined])
+    out = loaded(tmp_path, data)(floats(1, 2))
+    assert out["y"].tolist() == [1, 2, 1, 2]
+    assert out["z"].tolist() == [[1, 1], [2, 2]]
+
+
+def test_inner_graphs_read_the_names_around_them(tmp_path: Path) -> None:
+    inner = graph([node("Add", "x k", "a"), node("Mul", "a w", "b")], {}, {"b": None}, {"k": floats(1)})
+    middle = graph(
+        [node("If", "c", "d", then_branch=inner, else_branch=inner), node("Neg", "d", "e")], {}, {"e": None}
+    )
+    nodes = [node("If", "c", "y", then_branch=middle, else_branch=middle)]
+    inputs: Any = {"x": [1], "c": ("bool", [])}
+    m = loaded(tmp_path, model(nodes, inputs, {"y": None}, {"w": floats(3)}))
+    for _ in range(2):
+        assert m(floats(4), np.asarray(True))["y"].tolist() == [-15]
+
+
+def test_attributes_that_an_operator_has_not_are_refused_when_loaded(tmp_path: Path) -> None:
+    data = model([node("Add", "x x", "y", alpha=2)], {"x": [1]}, {"y": [1]})
+    with pytest.raises(wg.ModelFileError, match="has no attribute alpha"):
+        loaded(tmp_path, data)
