@@ -148,3 +148,22 @@ def test_attributes_that_an_operator_has_not_are_refused_when_loaded(tmp_path: P
     data = model([node("Add", "x x", "y", alpha=2)], {"x": [1]}, {"y": [1]})
     with pytest.raises(wg.ModelFileError, match="has no attribute alpha"):
         loaded(tmp_path, data)
+
+
+def test_folds_of_a_model_that_waits_are_kept_by_what_they_are_made_of(tmp_path: Path) -> None:
+    nodes = [
+        node("NonZero", "x", "places"),  # the number of these is known on the host only
+        node("Shape", "places", "sides"),
+        node("Gather", "sides one", "count", axis=0),
+        node("Mul", "count two", "double"),
+        node("Add", "double count", "y"),
+    ]
+    weights = {"one": np.asarray([1]), "two": np.asarray([2])}
+    made = loaded(tmp_path, model(nodes, {"x": ["n"]}, {"y": None}, weights))
+    for _ in range(2):
+        for given in ([1, 0, 2], [1, 1, 2], [0, 0, 0, 0]):
+            found = made(np.asarray(given, np.float32))["y"].numpy()
+            assert found.tolist() == [3 * np.count_nonzero(given)]
+    kept = made._program._folds
+    assert len({key[1:3] for key in kept}) == 4  # the operators after NonZero, each for three counts
+    assert len(kept) == 12

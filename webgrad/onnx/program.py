@@ -41,6 +41,7 @@ class Program:
         self._lasting = frozenset(map(id, arrays_of_file(contents)))
         self._kept: Uploads = {}
         self._made: dict[Any, Any] = {}
+        self._folds: dict[Any, Any] = {}
         given = {**self._arrays, **self._parameters}
         self._graph, self._values = settled(contents.graph, given, self._run_of())
         self._parameters = {name: each for name, each in self._parameters.items() if name in self._values}
@@ -89,7 +90,7 @@ class Program:
 
     def _run_of(self) -> Run:
         opset = self.contents.opsets.get("", 1)
-        return Run(self.device, opset, self._lasting, self._kept, made=self._made)
+        return Run(self.device, opset, self._lasting, self._kept, made=self._made, folds=self._folds)
 
     def _is_parameter(self, name: str, array: Array) -> bool:
         """Whether an array of the file lies on the device: floats that are no single numbers, and integers
