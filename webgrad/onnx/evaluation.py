@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import webgrad as wg
@@ -18,16 +17,17 @@ import webgrad as wg
 from ..arrays import Array, np
 from .graph import Function, Graph, Node, Reference
 from .operators import Operator
-from .operators.values import stored, uploaded
+from .operators.values import is_for_tensors, stored, uploaded
 
 __all__ = ["Run", "Scope", "Uploads", "Values", "WaitsError", "as_tensor", "is_for_tensors"]
 
 
 class WaitsError(Exception):
-    """A node needs a value on the host that is computed on the device: the model cannot be captured."""
+    """A node needs a value on the host that is computed on the device: it cannot be captured."""
+
+    place = 0  # of the node, or of the one around it, in the graph that runs
 
 
-KEPT, FOLDS = 256, 1 << 13  # bytes of an array whose folds are kept, and how many are
 HOST = 1 << 16  # elements: larger arrays are worked on, and made, on the device
 Values = dict[str, Any]
 Uploads = dict[tuple[int, bool], tuple[Array, wg.Tensor]]  # by an array's identity, and whether on the host
@@ -62,9 +62,6 @@ class Run:
     kept: Uploads = field(default_factory=dict)  # these as tensors, of all the model's runs
     uploads: Uploads = field(default_factory=dict)  # others, of this run
     made: dict[Any, Any] = field(default_factory=dict)  # of attributes, by identity, of all the model's runs
-    folds: dict[Any, Any] = field(
-        default_factory=dict
-    )  # of small arrays on the host, of all the model's runs
     waits: list[str] = field(default_factory=list)  # nodes that needed a computed value on the host
 
     def model(self, graph: Graph, values: Values) -> list[Any]:
@@ -85,7 +82,12 @@ class Run:
         """Run nodes in their order; what nobody reads any more is let go of."""
         scope.nodes = scope.nodes or nodes
         for at, node in enumerate(nodes):
-            scope.values.update(zip(node.outputs, self.node(node, scope), strict=False))
+            try:
+                results = self.node(node, scope)
+            except WaitsError as error:
+                error.place = at  # that of the outermost graph comes last
+                raise
+            scope.values.update(zip(node.outputs, results, strict=False))
             for name in last_uses.get(at, ()):
                 scope.values.pop(name, None)
 
@@ -131,24 +133,7 @@ class Run:
     def folded(
         self, node: Node, operator: Operator, inputs: Sequence[Any], attributes: Values, scope: Scope
     ) -> Sequence[Any] | None:
-        """What an operator gives on the host; None where that is too large to be made there.
-
-        Shapes are the same from call to call: what small arrays gave is kept for the model's next run.
-        """
-        key = _key_of(node, inputs)
-        if key in self.folds:
-            kept: Sequence[Any] | None = self.folds[key]
-            return kept
-        found = self._folded(node, operator, inputs, attributes, scope)
-        if key is not None and (found is None or all(map(_is_kept, found))):
-            if len(self.folds) >= FOLDS:
-                self.folds.clear()
-            self.folds[key] = found
-        return found
-
-    def _folded(
-        self, node: Node, operator: Operator, inputs: Sequence[Any], attributes: Values, scope: Scope
-    ) -> Sequence[Any] | None:
+        """What an operator gives on the host; None where that is too large to be made there."""
         with wg.at_capture():
             found = _Call(self, node, scope, "cpu", is_known=True).apply(operator, inputs, attributes)
             return list(map(self.known, found)) if all(map(_is_small, found)) else None
@@ -172,23 +157,6 @@ class Run:
                 made = as_tensor(array, "cpu" if on_host else self.device)
             found = uploads[id(array), on_host] = array, made
         return found[1]
-
-
-def _key_of(node: Node, inputs: Sequence[Any]) -> Any:
-    """A node with small arrays, by what they hold; None for others, and for attributes that calls give."""
-    if not all(map(_is_kept, inputs)) or any(
-        isinstance(each, Reference) for each in node.attributes.values()
-    ):
-        return None
-    held = (each if each is None else (each.dtype.char, each.shape, each.tobytes()) for each in inputs)
-    return id(node.attributes), node.inputs, node.outputs, *held
-
-
-def _is_kept(value: Any) -> bool:
-    """Whether a value is nothing, or an array so small that it is told from others by its bytes."""
-    return value is None or (
-        isinstance(value, np.ndarray) and value.nbytes <= KEPT and value.dtype.kind in "biuf"
-    )
 
 
 @dataclass(slots=True)
@@ -258,20 +226,6 @@ class _Call:
         if name in operator.host:
             return self.host(value)
         return self.tensor(value) if name not in operator.known and is_for_tensors(value) else value
-
-
-def is_for_tensors(value: Any) -> bool:
-    """Whether a value is an array that a tensor can hold: texts and types of few bits stay arrays."""
-    return isinstance(value, np.ndarray) and _is_of_webgrad(value.dtype)
-
-
-@cache
-def _is_of_webgrad(dtype: Any) -> bool:
-    try:
-        wg.as_dtype(dtype)
-    except wg.WebgradError:
-        return False
-    return True
 
 
 def as_tensor(array: Array, device: Any) -> wg.Tensor:
