@@ -39,12 +39,22 @@ def _is_settled(node: Node, scope: Scope, run: Run) -> bool:
         return False
     if not all(name in values for name in node.inputs if name):
         return False
-    results = run.node(node, scope)
+    results = _computed(node, scope, run)
     made = sum(map(_nbytes, results))
     if made > SMALL and made > sum(_nbytes(values[name]) for name in node.inputs if name):
         return False
     values.update(zip(node.outputs, results, strict=False))
     return True
+
+
+def _computed(node: Node, scope: Scope, run: Run) -> Sequence[Any]:
+    """A node's results; what it cannot take of weights is the file's fault."""
+    try:
+        return run.node(node, scope)
+    except wg.ModelFileError:
+        raise
+    except wg.WebgradError as error:
+        raise wg.ModelFileError(str(error)) from error
 
 
 def _nbytes(value: Any) -> int:

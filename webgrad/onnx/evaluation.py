@@ -26,6 +26,7 @@ class WaitsError(Exception):
     """A node needs a value on the host that is computed on the device: the model cannot be captured."""
 
 
+MOST_RUN = 1 << 22  # nodes in one call
 HOST = 1 << 16  # elements: larger arrays are worked on, and made, on the device
 Values = dict[str, Any]
 Uploads = dict[tuple[int, bool], tuple[Array, wg.Tensor]]  # by an array's identity, and whether on the host
@@ -60,6 +61,7 @@ class Run:
     kept: Uploads = field(default_factory=dict)  # these as tensors, of all the model's runs
     uploads: Uploads = field(default_factory=dict)  # others, of this run
     waits: list[str] = field(default_factory=list)  # nodes that needed a computed value on the host
+    count: int = 0  # of nodes that were run
 
     def model(self, graph: Graph, values: Values) -> list[Any]:
         """The outputs of a model's graph, of which inputs and weights are given by name."""
@@ -85,6 +87,11 @@ class Run:
 
     def node(self, node: Node, scope: Scope) -> Sequence[Any]:
         """What a node gives."""
+        self.count += 1
+        if self.count > MOST_RUN:
+            raise wg.ModelFileError(
+                f"{node.label}: {MOST_RUN:,} nodes have run in one call: a loop without end"
+            )
         inputs = [scope.find(name) if name else None for name in node.inputs]
         attributes = _given(node.attributes, scope) if node.refers else node.attributes
         if isinstance(node.operator, Function):
@@ -114,6 +121,8 @@ class Run:
         except wg.WebgradError as error:
             error.args = (f"{node.label} ({operator}): {error}", *error.args[1:])
             raise
+        except MemoryError as error:
+            raise wg.OutOfMemoryError(f"{node.label} ({operator}): {error}") from error
         except (TypeError, ValueError, IndexError, KeyError, ArithmeticError, AttributeError) as error:
             shapes = ", ".join(_described(each) for each in inputs)
             raise wg.ModelFileError(f"{node.label} ({operator}) cannot take {shapes}: {error}") from error
