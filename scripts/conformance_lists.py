@@ -1,20 +1,24 @@
-"""The tests of the array API's suite that are skipped or expected to fail, each with its reason.
+"""The tests of a standard's suite that are skipped or expected to fail, each with its reason.
 
-In: conformance/skips.txt and xfails.txt, a test a line: `devices | test | reason`, where devices is cpu,
-webgpu or both. Out: the tests for a device. The invariant: a line that names no single test, or gives no
+In: conformance/skips.txt, xfails.txt and onnx.txt, a test a line: `devices | test | reason`, where devices is
+cpu, webgpu or both. Out: the tests for a device. The invariant: a line that names no single test, or gives no
 reason, is an error, so that nothing is left out without saying why.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["DEVICES", "Expectation", "ListError", "for_device", "matches", "read_list", "stale"]
+__all__ = ["DEVICES", "ONNX", "Expectation", "ListError", "for_device", "matches", "read_list", "stale"]
 
 DEVICES = ("cpu", "webgpu", "both")
 _FEWEST_WORDS = 3  # of a reason
+ARRAY_API = "array_api_tests/file.py::test, or with its [case]"
+ONNX = "the name of a case"
+FORMS = {ARRAY_API: r"array_api_tests/.*::.*", ONNX: r"[\w.-]+"}  # how tests are named
 
 
 class ListError(Exception):
@@ -30,24 +34,24 @@ class Expectation:
     reason: str
 
 
-def read_list(path: Path) -> list[Expectation]:
-    """The tests of a file; empty lines and those that begin with # are for readers."""
+def read_list(path: Path, form: str = ARRAY_API) -> list[Expectation]:
+    """The tests of a file, of such names; empty lines and those that begin with # are for readers."""
     found: list[Expectation] = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if line.strip() and not line.startswith("#"):
-            found.append(_parsed(line, f"{path.name}, line {number}"))
+            found.append(_parsed(line, f"{path.name}, line {number}", form))
     return found
 
 
-def _parsed(line: str, where: str) -> Expectation:
+def _parsed(line: str, where: str, form: str) -> Expectation:
     parts = [each.strip() for each in line.split(" | ")]
     if len(parts) != 3:
         raise ListError(f"{where}: {line!r} is not `devices | test | reason`")
     devices, test, reason = parts
     if devices not in DEVICES:
         raise ListError(f"{where}: devices are {', '.join(DEVICES)}, not {devices!r}")
-    if not test.startswith("array_api_tests/") or "::" not in test:
-        raise ListError(f"{where}: {test!r} names no test: array_api_tests/file.py::test, or with its [case]")
+    if not re.fullmatch(FORMS[form], test):
+        raise ListError(f"{where}: {test!r} names no test: {form}")
     if len(reason.split()) < _FEWEST_WORDS:
         raise ListError(f"{where}: {test} has no reason that says why, only {reason!r}")
     return Expectation(devices, test, reason)

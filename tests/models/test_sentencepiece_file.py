@@ -19,7 +19,17 @@ FIXTURE = Path(__file__).parent / "sentencepiece.json"
 def read_fields(data: bytes) -> Any:
     found = dict(module.fields(data))
     text = module.expect_bytes(found.get(module.TEXT, b""))
-    return text, module.read_float(found.get(module.SCORE)), int(found.get(module.TYPE, 1))
+    return text.decode(), module.read_float(found.get(module.SCORE)), int(found.get(module.TYPE, 1))
+
+
+def read_piece(data: bytes) -> Any:
+    """A piece in a file, with what a reader of many at once may not touch behind it."""
+    tokens, scores, types, settings = module.read_parts(
+        b"\x0a" + number(len(data)) + data + b"\x12\x02\x18\x02"
+    )
+    assert settings[module.TRAINER] == {module.MODEL_TYPE: 2}
+    ((text, score, kind),) = zip(tokens, scores, types, strict=True)
+    return text, score, kind
 
 
 def outcome(read: Any, piece: bytes) -> Any:
@@ -41,7 +51,7 @@ def test_pieces_are_read_at_once_as_by_their_fields(name: str) -> None:
             piece[draw.randrange(len(piece))] = draw.randrange(256)
             del piece[draw.choice((len(piece), draw.randrange(len(piece) + 1))) :]
         expected = outcome(read_fields, bytes(piece))
-        assert outcome(module.read_piece, bytes(piece)) == expected
+        assert outcome(read_piece, bytes(piece)) == expected
         failed += isinstance(expected, type)
     assert 0 < failed < 3 * len(pieces)
 
@@ -52,7 +62,7 @@ def test_pieces_of_all_lengths_and_types(text: str, kind: int | None) -> None:
     raw = text.encode()
     piece = b"\x0a" + number(len(raw)) + raw + b"\x15" + struct.pack("<f", -1.5)
     piece += b"" if kind is None else b"\x18" + number(kind)
-    assert module.read_piece(piece) == (raw, -1.5, 1 if kind is None else kind)
+    assert read_piece(piece) == (text, -1.5, 1 if kind is None else kind)
 
 
 def number(value: int) -> bytes:

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from itertools import islice
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
-from ..dtypes import DType
+from ..dtypes import DType, uint32
 from ..errors import CaptureError
 from ..gradients.history import grad_mode
-from ..graph.node import Node
-from ..graph.trace import ImpureError, current_trace, noting
+from ..graph.node import Node, signature
+from ..graph.op import SCALAR
+from ..graph.trace import Draw, ImpureError, current_trace, noting, repeating, words_of
 from ..jit.pytree import TreeSpec, flatten, unflatten
 from ..ops.views import shares_with
 from ..tensor import Tensor
@@ -35,9 +38,10 @@ def pure(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     in tuples and lists, and the values of all others, which are numbers, texts, dtypes and functions.
 
     Later calls make one node of the graph that it made then. What it returns, tensors or tuples and lists of
-    them, must follow from its arguments alone, and be new. Where it draws random numbers, changes or reads a
-    tensor, or uses tensors that are no arguments, it is called as any function. Gradients are those of the
-    function, and its graph fuses with what is around it.
+    them, must follow from its arguments alone, and be new; what it draws from `wg.random` is drawn anew at
+    each call. Where it draws from another generator, changes or reads a tensor, or uses tensors that are no
+    arguments, it is called as any function. Gradients are those of the function, and its graph fuses with
+    what is around it.
 
     >>> @wg.pure
     ... def distance(x, y):
@@ -69,6 +73,8 @@ def pure(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
         kept = recordings[key]
         if kept is None:
             return function(*args, **named)
+        if kept.draws:
+            nodes += kept.words()
         found: list[Any] = kept.recording(tuple(nodes))
         if kept.spec is None:
             return Tensor(found[0])  # type: ignore[return-value]
@@ -78,13 +84,19 @@ def pure(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
 
 
 class _Kept:
-    """A recording, and how its results are arranged; None: a single tensor."""
+    """A recording, how its results are arranged (None: a single tensor), and what it draws."""
 
-    __slots__ = ("recording", "spec")
+    __slots__ = ("draws", "recording", "spec")
 
-    def __init__(self, recording: Recording, spec: TreeSpec) -> None:
+    def __init__(self, recording: Recording, spec: TreeSpec, draws: Sequence[tuple[Draw, int]]) -> None:
         self.recording = recording
         self.spec = None if spec.kind == "tensor" else spec
+        self.draws = draws  # with how many words each gives
+
+    def words(self) -> list[Node]:
+        """The words that a call draws: the last of what the recording is given."""
+        sig = self.recording.sigs[-1]
+        return [Node(sig, (), each, None) for draw, count in self.draws for each in words_of(draw, count)]
 
 
 def _take(values: Sequence[Any], nodes: list[Node], parts: list[Any]) -> bool:
@@ -113,12 +125,15 @@ def _kept(function: Callable[..., Any], args: Any, named: dict[str, Any]) -> _Ke
     tensors: list[Any] = []
     spec = flatten((args, named), tensors, numbers=False)
     made: list[TreeSpec] = []  # how the results are arranged
+    lengths: list[int] = []  # how many words each draw gives
 
     def compute(nodes: Sequence[Node]) -> list[Node]:
-        given = [*map(Tensor, nodes)]
+        given = [*map(Tensor, nodes[: len(tensors)])]
+        words = iter([each.storage for each in nodes[len(tensors) :]])
         values, options = unflatten(spec, iter(given))
         results: list[Tensor] = []
-        made[:] = [flatten(function(*values, **options), results, numbers=False)]
+        with repeating([[*islice(words, each)] for each in lengths]) if lengths else nullcontext():
+            made[:] = [flatten(function(*values, **options), results, numbers=False)]
         if not _are_new(results, given):
             raise ImpureError
         return [each.node for each in results]
@@ -127,10 +142,14 @@ def _kept(function: Callable[..., Any], args: Any, named: dict[str, Any]) -> _Ke
         given = [placeholder(_plain(each.node.sig), each.node.history is not None) for each in tensors]
         with noting() as trace:
             results = compute(given)
-            check_pure(trace)
+            check_pure(trace, may_draw=True)
             if not results:
                 raise ImpureError
-            return _Kept(Recording(given, results, whole=True, compute=compute), made[0])
+            lengths += [len(numbers) for _, numbers in trace.draws]
+            word = signature(SCALAR, (), uint32, results[0].sig.device)
+            given += [Node(word, (), each, None) for _, numbers in trace.draws for each in numbers]
+            draws = [(draw, len(numbers)) for draw, numbers in trace.draws]
+            return _Kept(Recording(given, results, whole=True, compute=compute), made[0], draws)
     except (ImpureError, CaptureError):
         return None
 

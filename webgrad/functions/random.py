@@ -18,9 +18,8 @@ from typing import Any
 from .. import dtypes
 from ..dtypes import DType, as_dtype
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..gradients.history import grad_mode
 from ..graph.node import Node, make, scalar
-from ..graph.trace import current_trace
+from ..graph.trace import words_of
 from ..ops import primitives
 from ..ops.host_arrays import check_dtype
 from ..ops.primitives import elementwise
@@ -140,19 +139,9 @@ class Generator(Sampling):
             self._seed, self._draws = first, draws
 
     def _words(self, count: int) -> Sequence[int]:
-        """The words of the next draws' keys; inside a captured function, new ones at each of its calls.
-
-        A function that is computed again for its gradient gets the words of the first time.
-        """
-        noted = grad_mode.draws
-        if noted is not None and grad_mode.repeat:
-            return noted.pop(0)  # type: ignore[no-any-return]
-        trace = current_trace()
+        """The words of the next draws' keys."""
         draw = functools.partial(self._next_words, count)
-        words: Any = draw() if trace is None else trace.drawn(draw)
-        if noted is not None:
-            noted.append(words)
-        return words  # type: ignore[no-any-return]
+        return words_of(draw, 2 * count, self is default_generator)
 
     def _next_words(self, count: int) -> list[int]:
         return [word for key in self._next_keys(count) for word in key]

@@ -41,10 +41,10 @@ def placeholder(sig: Signature, tracked: bool = False) -> Node:
     return node
 
 
-def check_pure(trace: Trace) -> None:
+def check_pure(trace: Trace, *, may_draw: bool = False) -> None:
     """Refuse a function that did more than to compute; whether `autocast` is on, recordings are found by."""
     watched = [get for get, _ in trace.watched if get is not autocast_dtype]
-    if trace.changed or trace.draws or watched or trace.versioned or trace.slots:
+    if trace.changed or (trace.draws and not may_draw) or watched or trace.versioned or trace.slots:
         raise ImpureError
 
 
@@ -67,7 +67,7 @@ class Recording:
         self.backwards: dict[Any, Recording | None] = {}  # its gradients, by what is given and wanted
         self.sigs = [each.sig for each in given]
         self.tracked = [each.history is not None for each in given]
-        places = {**places, **{id(node): at for at, node in enumerate(given)}}
+        places = {**places, **places_of(given)}
         roots = {
             id(node): node
             for node in results
@@ -153,6 +153,12 @@ def _flat(graph: Snapshot, placed: dict[int, int]) -> tuple[Any, ...]:
     )
 
 
+def places_of(given: Sequence[Node]) -> dict[int, int]:
+    """Places by identity: of nodes, and of the numbers that placeholders have, which other nodes may have."""
+    numbers = {id(node.storage): at for at, node in enumerate(given) if is_runtime(node.storage)}
+    return numbers | {id(node): at for at, node in enumerate(given)}
+
+
 def _result(node: Node | None, places: dict[int, int], numbers: dict[int, int]) -> Any:
     """Where a result is found: the number of a root, ~place of what is given, a constant; or None."""
     if node is None or id(node) in numbers:
@@ -193,6 +199,8 @@ def body_of(
             raise ImpureError
         if node.sig.kind in _GIVEN:
             place = known.get(id(node))
+            if place is None and is_runtime(node.storage):
+                place = known.get(id(node.storage))
             if place is None:
                 if node.sig.kind == "leaf" or is_runtime(node.storage):
                     raise ImpureError

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import CaptureError
 from ..functions.learning.autocast import autocast_dtype
-from ..functions.recording import Recording, body_of, check_pure, placeholder
+from ..functions.recording import Recording, body_of, check_pure, placeholder, places_of
 from ..graph.node import Node, Signature
 from ..graph.trace import ImpureError, noting
 from ..tensor import Tensor
@@ -81,7 +81,7 @@ def _of_composite(
     with noting() as trace:
         with grad_mode_set(True):
             roots = recording.computed(given)
-        places = {id(node): at for at, node in enumerate(given)}
+        places = places_of(given)
         body, constants, _, walked = body_of(roots, len(given), places, whole=True)
         if body is not recording.body:
             raise ImpureError

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import GradientError
 from ..graph.node import Node, Signature, backlog
-from ..graph.op import Op
+from ..graph.op import SCALAR, Op
 from ..graph.trace import current_trace
 from ..ops import primitives
 from ..tensor import Tensor
@@ -209,12 +209,18 @@ def _again(history: Composed, gradients: Sequence[Tensor | None], wanted: tuple[
     """The gradients of a composite's inputs by running its function again, over the inputs themselves."""
     count = len(history.recording.sigs)
     with grad_mode_set(True):
-        inner = [primitives.alias(each) for each in history.inputs[:count]]
+        inner = [_inner(each) for each in history.inputs[:count]]
         results = history.recording.computed(inner)
     seeds = [(node, each) for node, each in zip(results, gradients, strict=True) if each is not None]
     ends = {id(node): node for node, each in zip(inner, wanted, strict=False) if each}
     found = pull_back(seeds, ends, keep=True)
     return [found.get(id(node)) for node in inner] + [None] * (len(history.inputs) - count)
+
+
+def _inner(node: Node) -> Node:
+    """Another node of the same value, for gradients to end at; numbers without any stay known."""
+    is_number = node.sig.op is SCALAR and node.history is None
+    return node if is_number else primitives.alias(node)
 
 
 def _rule(

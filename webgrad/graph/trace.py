@@ -90,6 +90,10 @@ class Trace:
         self.draws.append((draw, numbers))
         return numbers
 
+    def drawn_words(self, draw: Draw, count: int, is_common: bool) -> list[RuntimeFloat | RuntimeInt]:
+        """The same of so many random words; `is_common`: of the generator that all share."""
+        return self.drawn(draw)
+
     def undo(self) -> None:
         """Give every tensor the node it had, and every slot its gradient."""
         for tensor, node in self.changed.values():
@@ -150,11 +154,46 @@ class ImpureError(Exception):
 
 
 class PureTrace(Trace):
-    """The trace of a function of which only the graph is wanted."""
+    """The trace of a function of which only the graph is wanted. Of numbers it may draw random words of the
+    common generator alone: each call draws its own.
+    """
 
     def drawn(self, draw: Draw) -> list[RuntimeFloat | RuntimeInt]:
-        """Nothing is drawn: the numbers would be missing where they are drawn in earnest."""
+        """Nothing else: the numbers would be missing where they are drawn in earnest."""
         raise ImpureError
+
+    def drawn_words(self, draw: Draw, count: int, is_common: bool) -> list[RuntimeFloat | RuntimeInt]:
+        """Placeholders: nothing is drawn before the function is called in earnest."""
+        if not is_common:  # a name may stand for another one at the next call
+            raise ImpureError
+        numbers: list[RuntimeFloat | RuntimeInt] = [RuntimeInt(1) for _ in range(count)]
+        self.draws.append((draw, numbers))
+        return numbers
+
+
+def words_of(draw: Draw, count: int, is_common: bool = True) -> Sequence[Any]:
+    """So many random words; in a captured function new ones at each of its calls, in one that is computed
+    again those of the first time.
+    """
+    noted = grad_mode.draws
+    if noted is not None and grad_mode.repeat:
+        return noted.pop(0)  # type: ignore[no-any-return]
+    trace = current_trace()
+    words = draw() if trace is None else trace.drawn_words(draw, count, is_common)
+    if noted is not None:
+        noted.append(words)
+    return words
+
+
+@contextmanager
+def repeating(words: Sequence[Sequence[Any]]) -> Iterator[None]:
+    """A context in which these words are drawn."""
+    before = grad_mode.draws, grad_mode.repeat
+    grad_mode.draws, grad_mode.repeat = [*words], True
+    try:
+        yield
+    finally:
+        grad_mode.draws, grad_mode.repeat = before
 
 
 @contextmanager

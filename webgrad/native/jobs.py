@@ -172,7 +172,8 @@ def share_text(*, ranged: bool = False) -> str:
     f.block("shared")
     cost = f.most("%cost", 1)
     parts = f.load("i64", slot, PARTS, align=8)
-    least, part = f(f"sdiv i64 {PIECE}, {cost}"), f(f"sdiv i64 {count}, {parts}")
+    least = f(f"sdiv i64 {PIECE}, {cost}")
+    part = f(f"sdiv i64 {f.add(count, -1)}, {parts}")
     piece = f.add(f.most(least, part), 1)
     values = ("%work", "%fields", "%units", piece)
     for at, ((kind, _), value) in enumerate(zip(_WORK, values, strict=True)):

@@ -28,6 +28,7 @@ def _checked(name: str, x: wg.Tensor, p: float) -> None:
     check_floats(name, x)
 
 
+@wg.pure
 def _dropped(x: wg.Tensor, p: float, shape: tuple[int, ...]) -> wg.Tensor:
     """Zero where a mask of this shape says so, the others larger, so that the mean stays."""
     keep = wg.random.bernoulli(1 - p, shape, device=x.device)
@@ -110,6 +111,7 @@ def feature_alpha_dropout(
     return _floored(x, p, (*x.shape[:2], *[1] * (x.ndim - 2))) if training and p else x
 
 
+@wg.pure
 def _floored(x: wg.Tensor, p: float, shape: tuple[int, ...]) -> wg.Tensor:
     keep = wg.random.bernoulli(1 - p, shape, device=x.device)
     if p == 1:

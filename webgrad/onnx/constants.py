@@ -7,12 +7,13 @@ than what it is made of stays a node: quantised weights are unpacked where they 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import webgrad as wg
 
 from ..arrays import Array, np
-from .evaluation import Run, Scope, Values
+from .evaluation import CANNOT, Run, Scope, Values
 from .graph import Contents, Function, Graph, Node, last_uses, names_read
 
 __all__ = ["arrays_of_file", "settled"]
@@ -23,7 +24,7 @@ SMALL = 1 << 16  # bytes: so much is made at once, whatever it is made of
 def settled(graph: Graph, weights: Values, run: Run) -> tuple[Graph, Values]:
     """A graph without what hangs on weights only, and the values that the rest of it reads."""
     scope = Scope(dict(weights), {}, run.opset)
-    rest = [node for node in graph.nodes if not _is_settled(node, scope, run)]
+    rest = [_prepared(node, scope) for node in graph.nodes if not _is_settled(node, scope, run)]
     uses = last_uses(rest, [each.name for each in graph.outputs])
     reduced = Graph(graph.name, graph.inputs, graph.outputs, {}, tuple(rest), uses)
     read = {name for node in rest for name in names_read(node)} | {each.name for each in graph.outputs}
@@ -55,6 +56,22 @@ def _computed(node: Node, scope: Scope, run: Run) -> Sequence[Any]:
         raise
     except wg.WebgradError as error:
         raise wg.ModelFileError(str(error)) from error
+
+
+def _prepared(node: Node, scope: Scope) -> Node:
+    """A node that reads its weights in the form that its operator wants."""
+    if isinstance(node.operator, Function) or node.operator.prepare is None or not node.outputs:
+        return node
+    weights = [scope.values.get(name) for name in node.inputs]
+    names = list(node.inputs)
+    try:
+        forms = node.operator.prepare(*weights, **node.attributes)
+    except CANNOT:  # what it refuses it refuses when it runs, with the node's name
+        return node
+    for place, value in forms.items():
+        names[place] = "" if value is None else f"{node.inputs[place]} as {node.outputs[0]} has it"
+        scope.values[names[place]] = value
+    return replace(node, inputs=tuple(names))
 
 
 def _nbytes(value: Any) -> int:

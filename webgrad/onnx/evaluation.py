@@ -7,7 +7,7 @@ which is computed on the device makes the model synchronise there, and is noted 
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,14 +18,17 @@ import webgrad as wg
 from ..arrays import Array, np
 from .graph import Function, Graph, Node, Reference
 from .operators import Operator
+from .operators.values import stored, uploaded
 
-__all__ = ["Run", "Scope", "Uploads", "Values", "WaitsError", "as_tensor", "is_for_tensors"]
+__all__ = ["CANNOT", "Run", "Scope", "Uploads", "Values", "WaitsError", "as_tensor", "is_for_tensors"]
 
 
 class WaitsError(Exception):
     """A node needs a value on the host that is computed on the device: the model cannot be captured."""
 
 
+# What an operator raises for values that are not for it, its own errors aside
+CANNOT = (TypeError, ValueError, IndexError, KeyError, ArithmeticError, AttributeError, MemoryError)
 MOST_RUN = 1 << 22  # nodes in one call
 HOST = 1 << 16  # elements: larger arrays are worked on, and made, on the device
 Values = dict[str, Any]
@@ -60,6 +63,7 @@ class Run:
     lasting: Container[int] = ()  # identities of arrays that last as long as the model
     kept: Uploads = field(default_factory=dict)  # these as tensors, of all the model's runs
     uploads: Uploads = field(default_factory=dict)  # others, of this run
+    made: dict[Any, Any] = field(default_factory=dict)  # of attributes, by identity, of all the model's runs
     waits: list[str] = field(default_factory=list)  # nodes that needed a computed value on the host
     count: int = 0  # of nodes that were run
 
@@ -123,7 +127,7 @@ class Run:
             raise
         except MemoryError as error:
             raise wg.OutOfMemoryError(f"{node.label} ({operator}): {error}") from error
-        except (TypeError, ValueError, IndexError, KeyError, ArithmeticError, AttributeError) as error:
+        except CANNOT as error:
             shapes = ", ".join(_described(each) for each in inputs)
             raise wg.ModelFileError(f"{node.label} ({operator}) cannot take {shapes}: {error}") from error
 
@@ -203,6 +207,13 @@ class _Call:
             return value
         return self.of.tensor(value, on_host=self.is_known)
 
+    def once(self, make: Callable[[], Any]) -> Any:
+        key = id(self.node.attributes), str(self.device)
+        if key not in self.of.made:
+            with wg.at_capture():
+                self.of.made[key] = make()
+        return self.of.made[key]
+
     def apply(self, operator: Operator, inputs: Sequence[Any], attributes: Values) -> Sequence[Any]:
         """The function of a row, called with values in the form that it takes; its results as a sequence."""
         given = [self._in_form(each, operator.input_name(at), operator) for at, each in enumerate(inputs)]
@@ -234,8 +245,8 @@ def _is_of_webgrad(dtype: Any) -> bool:
 def as_tensor(array: Array, device: Any) -> wg.Tensor:
     """An array as a tensor; a single number as a constant, which needs no memory."""
     if array.size == 1:
-        return wg.full(array.shape, array.item(), dtype=array.dtype, device=device)
-    return wg.asarray(array, device=device)
+        return wg.full(array.shape, array.item(), dtype=stored(array.dtype.name, device), device=device)
+    return uploaded(array, device)
 
 
 def _is_known(value: Any) -> bool:

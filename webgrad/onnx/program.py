@@ -7,7 +7,7 @@ a computed value on the host, or a text is given, the graph runs as it stands, n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import webgrad as wg
@@ -17,6 +17,7 @@ from .constants import arrays_of_file, settled
 from .evaluation import HOST, Run, Uploads, Values, WaitsError, as_tensor, is_for_tensors
 from .graph import Contents
 from .host_values import needed_on_host
+from .operators.values import uploaded
 
 __all__ = ["Program"]
 
@@ -24,10 +25,17 @@ LARGE = 1024  # elements: larger integer weights lie on the device, smaller ones
 MAX_FLOATS, MAX_WHOLE = 8, 64  # elements: larger inputs are never part of a capture's key
 
 
+def _ignore(nbytes: int) -> None:
+    """Nobody watches."""
+
+
+Uploading = Callable[[int], None]
+
+
 class Program:
     """A model that can be called. `waits` are the nodes whose inputs the host has to wait for."""
 
-    def __init__(self, contents: Contents, device: Any) -> None:
+    def __init__(self, contents: Contents, device: Any, uploading: Uploading = _ignore) -> None:
         self.contents = contents
         self.device = device
         self.waits: tuple[str, ...] = ()
@@ -35,10 +43,11 @@ class Program:
         weights = contents.graph.weights
         self._names = [name for name, array in weights.items() if self._is_parameter(name, array)]
         self._arrays = {name: weights[name] for name in weights if name not in set(self._names)}
-        self._parameters = self._uploaded(self._names)
+        self._parameters = self._uploaded(self._names, uploading)
         self._is_released = False
         self._lasting = frozenset(map(id, arrays_of_file(contents)))
         self._kept: Uploads = {}
+        self._made: dict[Any, Any] = {}
         given = {**self._arrays, **self._parameters}
         self._graph, self._values = settled(contents.graph, given, self._run_of())
         self._parameters = {name: each for name, each in self._parameters.items() if name in self._values}
@@ -62,12 +71,23 @@ class Program:
         from here on.
         """
         if not self._is_released:
-            missing = self._uploaded(name for name in self._names if name not in self._parameters)
-            self._parameters = {name: (self._parameters | missing)[name] for name in self._names}
+            # Weights that are equal now need not be so after a step: each is a tensor of its own.
+            weights = self.contents.graph.weights
+            owners = {id(each): name for name, each in self._parameters.items()}
+            for name in self._names:
+                if name not in self._parameters or owners[id(self._parameters[name])] != name:
+                    self._parameters[name] = uploaded(np.array(weights[name]), self.device)
+            self._parameters = {name: self._parameters[name] for name in self._names}
             self._graph, self._values = self.contents.graph, {**self._arrays, **self._parameters}
             self._captured.clear()
             self._is_released = True
         return dict(self._parameters)
+
+    def with_weights(self, given: Values, weights: Values) -> Values:
+        """A call with other tensors as weights, run as it stands: who captures it is its caller."""
+        self.release()
+        placed = {name: self._placed(name, each) for name, each in given.items()}
+        return self._results({**weights, **placed})
 
     def _call(self, computed: Values, known: Sequence[tuple[str, _Known]]) -> Values:
         return self._results({**computed, **{name: each.value for name, each in known}})
@@ -82,7 +102,8 @@ class Program:
         }
 
     def _run_of(self) -> Run:
-        return Run(self.device, self.contents.opsets.get("", 1), self._lasting, self._kept)
+        opset = self.contents.opsets.get("", 1)
+        return Run(self.device, opset, self._lasting, self._kept, made=self._made)
 
     def _is_parameter(self, name: str, array: Array) -> bool:
         """Whether an array of the file lies on the device: floats that are no single numbers, and integers
@@ -92,13 +113,14 @@ class Program:
             return False
         return array.size > LARGE if array.dtype.kind in "iub" else array.ndim > 0
 
-    def _uploaded(self, names: Iterable[str]) -> dict[str, wg.Tensor]:
-        """Weights as tensors, one for equal names of one array."""
+    def _uploaded(self, names: Iterable[str], uploading: Uploading) -> dict[str, wg.Tensor]:
+        """Weights as tensors, one for equal names of one array; `uploading` hears of the bytes of each."""
         weights = self.contents.graph.weights
         made: dict[int, wg.Tensor] = {}
         for name in (names := list(names)):
             if id(weights[name]) not in made:
-                made[id(weights[name])] = wg.asarray(weights[name], device=self.device)
+                made[id(weights[name])] = uploaded(weights[name], self.device)
+                uploading(weights[name].nbytes)
         return {name: made[id(weights[name])] for name in names}
 
     def _placed(self, name: str, given: Any) -> Any:
@@ -108,7 +130,7 @@ class Program:
         given = given if isinstance(given, wg.Tensor) else np.asarray(given)
         if name in self._on_host and _is_key(given):
             return given.numpy() if isinstance(given, wg.Tensor) else given
-        return wg.asarray(given, device=self.device) if is_for_tensors(given) else given
+        return uploaded(given, self.device) if is_for_tensors(given) else given
 
     def _returned(self, value: Any) -> Any:
         if isinstance(value, list):

@@ -211,24 +211,28 @@ def drawn(x: Any, p: Any, generator: Any) -> Any:
 
 
 def chosen(x: Any, count: int, replacement: bool, generator: Any) -> Any:
-    """Indices of a row's weights, drawn by them: the largest of log weight + Gumbel noise."""
+    """Indices of a row's weights, drawn by them."""
     if x.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if count < 1:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if x.dtype.kind != "f":
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {x.dtype.name}")
-    categories = x.shape[-1]
-    if not replacement and count > categories:
+    if not replacement and count > x.shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    wide = x.detach().astype(wg.float32) if x.dtype.is_half else x.detach()
-    weights = wg.log(wide)
+    numbers = source(generator)
+    return _largest(x.detach(), count, replacement, None if numbers is wg.random else numbers)
+
+
+@wg.pure
+def _largest(x: Any, count: int, replacement: bool, numbers: Any) -> Any:
+    """Where log weight + Gumbel noise is largest; without a generator the noise is the common one's."""
+    weights = wg.log(x.astype(wg.float32) if x.dtype.is_half else x)
+    shape = tuple(x.shape)
     if replacement:
-        shape = (*x.shape[:-1], count, categories)
+        shape = (*shape[:-1], count, shape[-1])
         weights = wg.expand(wg.unsqueeze(weights, -2), shape)
-    else:
-        shape = tuple(x.shape)
-    unit = source(generator).uniform(shape=shape, dtype=weights.dtype, device=x.device)
+    unit = (numbers or wg.random).uniform(shape=shape, dtype=weights.dtype, device=x.device)
     keys = weights - wg.log(-wg.log(wg.clip(unit, 1e-20, 1 - 1e-7)))
     found = wg.argmax(keys, -1) if replacement else wg.topk(keys, count, axis=-1)[1]
     return found.astype(integer_of(x.device))

@@ -211,3 +211,12 @@ def test_other_processors_need_nothing_from_outside(
     called = re.findall(r"^\s+(?:bl\s+|callq?\s+|movabsq\s+\$)_?([a-z]\w+)", written, re.MULTILINE)
     assert called
     assert set(called) <= set(re.findall(r"^define .*@(\w+)\(", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 4])
+def test_threads_have_equal_work(threads: int) -> None:
+    tile = tile_of(processor="AVX-512")
+    for m, n, k in ((64, 3136, 576), (64, 576, 3136), (512, 512, 512), (128, 784, 256), (1000, 5000, 300)):
+        division = blocks(tile, m, n, k, threads=threads)
+        block = division.fields[Field.ROWS] * division.fields[Field.COLUMNS]
+        assert -(-division.units // threads) * block <= 1.25 * m * n / threads

@@ -14,6 +14,7 @@ from ...graph.node import Node
 from ...ops.primitives import constant
 from ...ops.shapes import normalise_axis
 from ...tensor import Tensor, operand
+from ..pure import pure
 from .calculus import trapezoid
 from .creation import as_tensor as tensor_of
 from .creation import asarray
@@ -71,8 +72,11 @@ def gather(x: Tensor, axis: int, index: Any) -> Tensor:
     >>> wg.gather(wg.asarray([[1, 2], [3, 4]]), 1, wg.asarray([[1], [0]])).tolist()
     [[2], [3]]
     """
-    x = tensor_of("gather", x)
-    index = tensor_of("gather", index)
+    return _gathered(tensor_of("gather", x), axis, tensor_of("gather", index))
+
+
+@pure
+def _gathered(x: Tensor, axis: int, index: Tensor) -> Tensor:
     if not x.shape:
         return take(x, index, axis)
     at = normalise_axis("gather", axis, x.ndim)

@@ -20,7 +20,8 @@ __all__ = ["Blocks", "blocks", "divided", "gemm_text", "pack_text", "packing", "
 _MOST_BYTES = 1 << 18  # of A, packed: it fits the second cache
 _MOST_COLUMNS = 512
 _LEAST = 64  # rows or columns of a block: with fewer, packing takes too long
-_UNITS = 2  # for each thread, if blocks do not get too small
+_PACKING = 8  # multiplications in the time in which an element is packed
+_UNITS = 8  # for each thread: of so many it does not matter who has one more
 _UNROLL = 4
 
 
@@ -41,24 +42,39 @@ def blocks(
 ) -> Blocks:
     """How to divide (batch, m, k) @ (batch, k, n), whose second operand may be packed already."""
     depth = part(k, MOST_DEPTH, _UNROLL)
-    rows = part(m, _MOST_BYTES // (MOST_DEPTH * tile.size), tile.height)
-    columns = part(n, _MOST_COLUMNS, tile.width)
-
-    def units() -> int:
-        return batch * -(-m // rows) * -(-n // columns)
-
-    while threads > 1 and units() < _UNITS * threads and max(rows, columns) >= 2 * _LEAST:
-        if rows > columns:
-            rows = part(rows, rows // 2, tile.height)
-        else:
-            columns = part(columns, columns // 2, tile.width)
+    rows, columns = _sizes(tile, m, n, batch, threads)
+    units = batch * -(-m // rows) * -(-n // columns)
     keeps_a = rows * k * tile.size <= _MOST_BYTES
     room_a = rows * (k if keeps_a else depth)
     room_b = 0 if packed else depth * tile.group(tile.width) * tile.width
     room = room_b + rows * columns + room_a + 2 * tile.lanes
     sizes = {Field.M: m, Field.N: n, Field.K: k, Field.A_STEP: keeps_a * rows}
     fields = {**sizes, Field.ROWS: rows, Field.COLUMNS: columns, Field.DEPTH: depth}
-    return divided(tile, fields, units(), rows * columns * k, room, threads)
+    return divided(tile, fields, units, rows * columns * k, room, threads)
+
+
+def _sizes(tile: Tile, m: int, n: int, batch: int, threads: int) -> tuple[int, int]:
+    """The rows and columns of a block: those with which the thread that has most to do is done first."""
+    down, across = -(-m // (_MOST_BYTES // (MOST_DEPTH * tile.size))), -(-n // _MOST_COLUMNS)
+    most = _UNITS * threads // max(batch, 1)  # blocks of a product
+
+    def block(down: int, across: int) -> tuple[int, int]:
+        return _equal(m, down, tile.height), _equal(n, across, tile.width)
+
+    def time(sizes: tuple[int, int]) -> int:
+        rows, columns = (max(min(each, size), 1) for each, size in zip(sizes, (m, n), strict=True))
+        down, across = -(-m // rows), -(-n // columns)
+        whole = rows * columns + _PACKING * (rows + columns)
+        return min(
+            -(-batch * down * across // threads) * whole, batch * (m * n + _PACKING * (across * m + down * n))
+        )
+
+    found = [
+        block(each, other)
+        for each in range(down, max(down, min(m // _LEAST, most)) + 1)
+        for other in range(across, max(across, min(n // _LEAST, most // max(each, 1))) + 1)
+    ]
+    return min(found, key=time)
 
 
 def packing(tile: Tile, n: int, k: int, batch: int) -> Blocks:
@@ -77,8 +93,12 @@ def divided(tile: Tile, fields: dict[Field, int], units: int, cost: int, room: i
 
 def part(size: int, most: int, step: int) -> int:
     """The size of equal parts, none of them larger than `most` by more than a step."""
-    parts = max(-(-size // max(most, 1)), 1)
-    return max(-(-size // (parts * step)), 1) * step
+    return _equal(size, -(-size // max(most, 1)), step)
+
+
+def _equal(size: int, parts: int, step: int) -> int:
+    """The size of so many equal parts, in steps."""
+    return max(-(-size // (max(parts, 1) * step)), 1) * step
 
 
 def gemm_text(tile: Tile, *, direct: bool = False, packed: bool = False) -> str:

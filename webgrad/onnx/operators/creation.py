@@ -46,7 +46,7 @@ def constant_of_shape(shape: Any, *, value: Any = None, call: Call) -> Any:
     if math.prod(sizes) <= SMALL or one.dtype == object:
         bounded(*sizes, 1)
         return np.full(sizes, one[0], one.dtype)
-    return wg.full(sizes, one.item(), dtype=one.dtype, device=call.device)
+    return wg.full(sizes, one.item(), dtype=stored(one.dtype.name, call.device), device=call.device)
 
 
 @operator("Range", 11, host="start limit delta")
@@ -65,7 +65,7 @@ def range_of_numbers(start: Any, limit: Any, delta: Any, *, stash_type: int = 1)
 def eye_like(x: Any, *, dtype: int | None = None, k: int = 0, call: Call) -> Any:
     if len(x.shape) != 2:
         raise wg.ShapeError(f"EyeLike takes a matrix, not {tuple(x.shape)}")
-    kept = wg.as_dtype(x.dtype) if dtype is None else type_of(dtype).webgrad
+    kept = stored(type_of(dtype or code_of(x.dtype)).name, call.device)
     return wg.eye(*x.shape, k=k, dtype=kept, device=call.device)
 
 

@@ -181,7 +181,7 @@ def _four(x: Any, samples: Any, rows: tuple[Any, Any], columns: tuple[Any, Any],
 @operator("MaxRoiPool")
 def max_roi_pool(x: Any, rois: Any, *, pooled_shape: Sequence[int], spatial_scale: float = 1.0) -> Any:
     """The largest element of every part of a region; regions are rows (sample, x, y, x, y), ends included."""
-    edges = wg.round(rois[:, 1:] * spatial_scale)
+    edges = wg.floor(rois[:, 1:] * spatial_scale + 0.5)
     y = wg.take(x, rois[:, 0].astype(wg.int32), axis=0)
     for axis, at in ((2, 1), (3, 0)):
         parts, length = pooled_shape[axis - 2], x.shape[axis]

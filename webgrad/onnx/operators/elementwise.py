@@ -10,7 +10,7 @@ import webgrad as wg
 
 from ...arrays import np
 from .table import operator
-from .values import is_array, moves
+from .values import is_array, moves, uploaded
 
 __all__: list[str] = []
 
@@ -81,7 +81,7 @@ def power(base: Any, exponent: Any) -> Any:
         number = exponent.item()
         if base.dtype.kind == "f" or isinstance(number, int):
             return wg.power(base, number)
-    exponent = wg.asarray(exponent, device=base.device)
+    exponent = uploaded(exponent, base.device) if is_array(exponent) else exponent
     if base.dtype.kind == "f" or exponent.dtype.kind != "f":
         return wg.power(base, exponent.astype(base.dtype))
     return wg.power(base.astype(exponent.dtype), exponent).astype(base.dtype)

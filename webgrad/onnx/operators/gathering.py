@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import webgrad as wg
 
-from ...arrays import np
+from ...arrays import Array, np
 from .table import Call, operator
-from .values import is_array, moves, whole
+from .values import is_array, moves, uploaded, whole
 
 __all__: list[str] = []
 
@@ -20,7 +20,7 @@ __all__: list[str] = []
 def gather(x: Any, indices: Any, *, axis: int = 0) -> Any:
     """One known index is a slice, which is no launch."""
     if is_array(x):
-        x = wg.asarray(x, device="cpu" if is_array(indices) else indices.device)
+        x = uploaded(x, "cpu" if is_array(indices) else indices.device)
     if is_array(indices) and indices.ndim == 0:
         at, size = int(indices), x.shape[axis]
         if not -size <= at < size:
@@ -28,7 +28,7 @@ def gather(x: Any, indices: Any, *, axis: int = 0) -> Any:
         chosen = [slice(None)] * x.ndim
         chosen[axis] = at  # type: ignore[call-overload]
         return x[tuple(chosen)]
-    return wg.take(x, wg.asarray(indices, device=x.device), axis=axis)
+    return wg.take(x, uploaded(indices, x.device) if is_array(indices) else indices, axis=axis)
 
 
 @operator("GatherElements", 11)
@@ -37,28 +37,34 @@ def gather_elements(x: Any, indices: Any, *, axis: int = 0) -> Any:
     return wg.gather(x, axis, indices)
 
 
-@operator("GatherND", 11)
+@operator("GatherND", 11, known="indices")
 @moves
 def gather_slices(x: Any, indices: Any, *, batch_dims: int = 0) -> Any:
     """Slices by tuples of indices, those of the same place in the batch: rows of a matrix, by one index."""
-    batch, depth = tuple(x.shape[:batch_dims]), indices.shape[-1]
-    inner = tuple(x.shape[batch_dims + depth :])
-    rows = _flat_places(indices, x.shape[batch_dims : batch_dims + depth])
-    per_batch = math.prod(x.shape[batch_dims : batch_dims + depth])
-    if batch:
-        starts = wg.arange(math.prod(batch), dtype=rows.dtype, device=rows.device) * per_batch
-        rows = rows + wg.reshape(starts, (*batch, *[1] * (rows.ndim - len(batch))))
-    flat = wg.reshape(x, (math.prod(batch) * per_batch, *inner))
+    depth = indices.shape[-1]
+    outer, inner = x.shape[: batch_dims + depth], x.shape[batch_dims + depth :]
+    parts = _steps(indices.shape[:-1])[:batch_dims] + [indices[..., at] for at in range(depth)]
+    rows = _flat_places(parts, outer, indices.shape[:-1], x.device)
+    flat = wg.reshape(x, (math.prod(outer), *inner))
     return wg.take(flat, rows, axis=0)
 
 
-def _flat_places(indices: Any, sizes: Any) -> Any:
-    """Tuples of indices along the last axis, which may count from the end, as one index."""
-    found = wg.zeros(indices.shape[:-1], dtype=indices.dtype, device=indices.device)
-    for at, size in enumerate(sizes):
-        each = indices[..., at]
-        found = found * size + wg.where(each < 0, each + size, each)
-    return found
+def _steps(shape: Sequence[int]) -> list[Array]:
+    """Along each axis its own indices."""
+    return [np.arange(size).reshape(size, *[1] * (len(shape) - at - 1)) for at, size in enumerate(shape)]
+
+
+def _flat_places(parts: Sequence[Any], sizes: Sequence[int], shape: Sequence[int], device: Any) -> Any:
+    """Indices along the first axes of a tensor as one; they may count from the end. Known ones stay known."""
+    found: Any = np.zeros(tuple(shape), np.int32)
+    for each, size in zip(parts, sizes, strict=False):
+        if is_array(each):
+            each = np.where(each < 0, each + size, each).astype(np.int32)
+            found = found * size + (each if is_array(found) else wg.asarray(each, device=device))
+        else:
+            each = wg.where(each < 0, each + size, each).astype(wg.int32)
+            found = wg.asarray(found * size, device=device) + each
+    return wg.asarray(found, device=device)
 
 
 # Writing; a reduction's name, and webgrad's functions that write slices of an axis
@@ -71,31 +77,27 @@ _WRITERS: dict[str, Callable[..., Any]] = {
 }
 
 
-@operator("ScatterElements", 11)
-@operator("Scatter", 9)
+@operator("ScatterElements", 11, known="indices")
+@operator("Scatter", 9, known="indices")
 @moves
 def scatter_elements(x: Any, indices: Any, updates: Any, *, axis: int = 0, reduction: str = "none") -> Any:
     """An element for each index, which is its place along an axis; along the others it stands there."""
-    axis = axis % x.ndim
-    parts = []
-    for at, size in enumerate(indices.shape):
-        places = wg.arange(size, dtype=indices.dtype, device=indices.device)
-        parts.append(wg.reshape(places, [size if at == each else 1 for each in range(x.ndim)]))
+    parts: list[Any] = [*_steps(indices.shape)]
     parts[axis] = indices
-    spread = [wg.broadcast_to(each, indices.shape) for each in parts]
-    places = _flat_places(wg.stack(spread, axis=-1), x.shape)
+    places = _flat_places(parts, x.shape, indices.shape, x.device)
     flat = _WRITERS[reduction](
         wg.reshape(x, (-1,)), wg.reshape(places, (-1,)), wg.reshape(updates, (-1,)), axis=0
     )
     return wg.reshape(flat, x.shape)
 
 
-@operator("ScatterND", 11)
+@operator("ScatterND", 11, known="indices")
 @moves
 def scatter_slices(x: Any, indices: Any, updates: Any, *, reduction: str = "none") -> Any:
     depth = indices.shape[-1]
     outer, inner = x.shape[:depth], x.shape[depth:]
-    rows = wg.reshape(_flat_places(indices, outer), (-1,))
+    parts = [indices[..., at] for at in range(depth)]
+    rows = wg.reshape(_flat_places(parts, outer, indices.shape[:-1], x.device), (-1,))
     flat = wg.reshape(x, (math.prod(outer), *inner))
     new = wg.reshape(updates, (math.prod(rows.shape), *inner))
     return wg.reshape(_WRITERS[reduction](flat, rows, new, axis=0), x.shape)

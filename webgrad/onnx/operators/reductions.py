@@ -8,6 +8,7 @@ from typing import Any
 
 import webgrad as wg
 
+from .elementwise import divide
 from .table import Call, operator
 from .values import as_indices, axes_of, whole
 
@@ -28,7 +29,7 @@ def _product(x: Any, axes: Axes, keepdims: bool) -> Any:
 def _mean(x: Any, axes: Axes, keepdims: bool) -> Any:
     if x.dtype.kind == "f":
         return wg.mean(x, axes, keepdims=keepdims)
-    return wg.floor_divide(_sum(x, axes, keepdims), math.prod(x.shape[each] for each in axes))
+    return divide(_sum(x, axes, keepdims), math.prod(x.shape[each] for each in axes))
 
 
 def _log_sum(x: Any, axes: Axes, keepdims: bool) -> Any:
@@ -36,7 +37,8 @@ def _log_sum(x: Any, axes: Axes, keepdims: bool) -> Any:
 
 
 def _log_sum_of_exponentials(x: Any, axes: Axes, keepdims: bool) -> Any:
-    return _as(x, wg.logsumexp(x, axes, keepdims=keepdims))
+    numbers = x if x.dtype.kind == "f" else x.astype(wg.float32)
+    return _as(x, wg.logsumexp(numbers, axes, keepdims=keepdims))
 
 
 def _root_of_squares(x: Any, axes: Axes, keepdims: bool) -> Any:

@@ -55,7 +55,7 @@ def _half_pixels(axis: _Axis, i: Array) -> Array:
 
 
 def _symmetric(axis: _Axis, i: Array) -> Array:
-    return axis.size / 2 * (1 - axis.wanted / axis.length) + _half_pixels(axis, i)
+    return axis.size / 2 * (1 - axis.wanted / axis.length) + (i + 0.5) / axis.scale - 0.5
 
 
 def _cropped(axis: _Axis, i: Array) -> Array:
@@ -123,10 +123,11 @@ def _weighted_taps(axis: _Axis, mode: _Mode, places: Array) -> tuple[Array, Arra
 
 def _resized(x: Any, at: int, axis: _Axis, mode: _Mode) -> Any:
     """One axis of x: an element or a weighted sum of some for each new one."""
-    places = _COORDINATES[mode.coordinates](axis, np.arange(bounded(axis.wanted), dtype=np.float64))
+    kind = np.float32 if mode.name == "nearest" else np.float64  # so that 1.5 / 0.6 is 2.5, as elsewhere
+    places = _COORDINATES[mode.coordinates](axis, np.arange(bounded(axis.wanted), dtype=kind))
     behind = [1] * (x.ndim - 1 - at)
     if mode.name == "nearest":
-        index = _NEAREST[mode.nearest](places.astype(np.float32), axis)
+        index = _NEAREST[mode.nearest](places, axis)
         x = _taken(x, at, _inside(index, axis))
     else:
         index, weights = _weighted_taps(axis, mode, places)

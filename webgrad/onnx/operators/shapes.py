@@ -27,13 +27,17 @@ def size(x: Any) -> Any:
 @operator("Reshape", 5, host="shape")
 @moves
 def reshape(x: Any, shape: Any, *, allowzero: int = 0) -> Any:
-    """Where the shape has 0, the size stays, unless zeros are allowed; -1 is what is left."""
+    """Where the shape has 0, the size stays, unless zeros are allowed; -1 is what is left by the others."""
     sizes = [int(each) for each in shape]
-    if not allowzero:
-        sizes = [each or x.shape[at] for at, each in enumerate(sizes)]
+    kept = [] if allowzero else [at for at, each in enumerate(sizes) if each == 0]
     if -1 in sizes:
-        others = math.prod(each for each in sizes if each != -1)
-        sizes[sizes.index(-1)] = math.prod(x.shape) // others if others else 0
+        left = math.prod(each for at, each in enumerate(x.shape) if at not in kept)
+        taken = math.prod(each for at, each in enumerate(sizes) if at not in kept and each != -1)
+        if not taken or left % taken:
+            raise wg.ShapeError(f"Reshape of {tuple(x.shape)} to {sizes} leaves nothing to find -1 from")
+        sizes[sizes.index(-1)] = left // taken
+    for at in kept:
+        sizes[at] = x.shape[at]
     return wg.reshape(x, tuple(sizes))
 
 

@@ -9,8 +9,8 @@ a list, which is a sequence; or None, an empty optional.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import webgrad as wg
@@ -37,6 +37,14 @@ class Call(Protocol):
     def tensor(self, value: Any) -> wg.Tensor:
         """A value as a tensor on the model's device."""
 
+    def once(self, make: Callable[[], Any]) -> Any:
+        """What `make` gives of the node's attributes and device: made once, for all calls."""
+
+
+# Weights in another form, made when a model is loaded. It takes the operator's inputs, None for computed
+# ones, and attributes; it gives values by the places of inputs that they replace, None for one that goes.
+Prepare = Callable[..., Mapping[int, Any]]
+
 
 @dataclass(frozen=True, slots=True)
 class Operator:
@@ -54,6 +62,7 @@ class Operator:
     known: frozenset[str]  # inputs that it takes as arrays where they are known, else as tensors
     folds: bool  # gives the same for the same inputs: of arrays it gives arrays
     takes_call: bool
+    prepare: Prepare | None = None
 
     def __str__(self) -> str:
         return f"{self.domain}.{self.name}" if self.domain else self.name
@@ -69,12 +78,20 @@ _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_
 
 
 def operator(
-    names: str, since: int = 1, *, domain: str = "", host: str = "", known: str = "", folds: bool = True
+    names: str,
+    since: int = 1,
+    *,
+    domain: str = "",
+    host: str = "",
+    known: str = "",
+    folds: bool = True,
+    prepare: Prepare | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Enter a function into the table: for models whose operator set is `since` or newer, up to the next row.
 
     `host` names the inputs that the function needs as arrays of NumPy: shapes, axes, counts. Those of `known`
-    are arrays where their numbers are known anyway. Users add operators of their own, or replace one:
+    are arrays where their numbers are known anyway. `prepare` gives weights another form when a model is
+    loaded. Users add operators of their own, or replace one:
 
     >>> @wg.onnx.operator("Double", domain="my.domain")
     ... def double(x):
@@ -90,7 +107,7 @@ def operator(
             there[:] = sorted(
                 [
                     *(each for each in there if each.since != since),
-                    _row(domain, name, since, function, host, known, folds),
+                    replace(_row(domain, name, since, function, host, known, folds), prepare=prepare),
                 ],
                 key=lambda each: each.since,
             )

@@ -12,11 +12,21 @@ from typing import Any
 
 import webgrad as wg
 
-from ...arrays import np
+from ...arrays import Array, np
 from ..types import code_of, type_of
 
-__all__ = ["as_indices", "axes_of", "bounded", "has_type", "is_array", "is_held", "moves", "stored", "whole"]
-
+__all__ = [
+    "as_indices",
+    "axes_of",
+    "bounded",
+    "has_type",
+    "is_array",
+    "is_held",
+    "moves",
+    "stored",
+    "uploaded",
+    "whole",
+]
 
 MOST_ON_HOST = 1 << 24  # elements that an operator makes there
 
@@ -52,9 +62,25 @@ def as_indices(tensor: wg.Tensor) -> wg.Tensor:
     return tensor.astype(stored("int64", tensor.device))
 
 
+_NARROWER = {"int64": "int32", "uint64": "uint32"}
+
+
 def stored(name: str, device: Any) -> Any:
     """A type as a device holds it: a GPU without int64 counts with int32."""
-    return wg.as_dtype("int32" if name == "int64" and not has_type(str(device), name) else name)
+    return wg.as_dtype(name if has_type(str(device), name) else _NARROWER.get(name, name))
+
+
+def uploaded(array: Array, device: Any) -> wg.Tensor:
+    """An array on a device; integers of 64 bits as those of 32 where a GPU has no others, if they fit."""
+    kept = stored(array.dtype.name, device)
+    if kept.name != array.dtype.name and array.size:
+        low, high = kept.limits
+        if array.min() < low or array.max() > high:
+            raise wg.DTypeError(
+                f"{device} has no {array.dtype}, and numbers from {array.min()} to {array.max()} do not fit "
+                f"into {kept.name}: use device='cpu'"
+            )
+    return wg.asarray(array, dtype=kept, device=device)
 
 
 def whole(array: Any) -> int:

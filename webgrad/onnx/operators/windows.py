@@ -47,8 +47,12 @@ def widths_of(
 
 
 def same_widths(totals: Sequence[int], auto_pad: str) -> Widths:
-    """Padding shared by both ends, and where it is odd more at the end, or with SAME_LOWER at the start."""
-    lower = [each // 2 if auto_pad == "SAME_UPPER" else each - each // 2 for each in totals]
+    """Padding shared by both ends, of odd numbers more at the end, or at the start unless it is SAME_UPPER.
+
+    Where less than nothing is to be added, that is at the end.
+    """
+    more = [max(each, 0) for each in totals]
+    lower = [each // 2 if auto_pad == "SAME_UPPER" else each - each // 2 for each in more]
     return tuple((before, total - before) for before, total in zip(lower, totals, strict=True))
 
 

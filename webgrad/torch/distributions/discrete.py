@@ -15,7 +15,16 @@ from webgrad.torch import Size
 
 from . import constraints
 from .distribution import Distribution, ExponentialFamily
-from .utils import broadcast_all, draw, lazy_property, logits_to_probs, probs_to_logits, rules, unit
+from .utils import (
+    broadcast_all,
+    draw,
+    lazy_property,
+    logits_to_probs,
+    picked,
+    probs_to_logits,
+    rules,
+    unit,
+)  # fmt: skip
 
 __all__ = [
     "Bernoulli", "Binomial", "Categorical", "Geometric", "Multinomial", "NegativeBinomial",
@@ -329,10 +338,7 @@ class Categorical(Distribution):
             return drawn.t().reshape(self._extended_shape(shape))
 
     def log_prob(self, value: Any) -> Any:
-        value = self._checked(value).long().unsqueeze(-1)
-        shape = torch.broadcast_shapes(tuple(value.shape[:-1]), tuple(self.logits.shape[:-1]))
-        logits = self.logits.expand((*shape, self._num_events))
-        return logits.gather(-1, value.expand((*shape, 1))).squeeze(-1)
+        return torch.adopt(picked(self.logits, self._checked(value)))
 
     def entropy(self) -> Any:
         logits = self.logits.clamp(min=torch.finfo(self.logits.dtype).min)

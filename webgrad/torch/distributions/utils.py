@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import webgrad as wg
 import webgrad.torch as torch
 
+from ..defaults import integer_of
 from ..random import source
 
 __all__ = [
     "broadcast_all", "clamp_probs", "draw", "euler_constant", "lazy_property", "logits_to_probs",
-    "probs_to_logits", "rules", "sum_rightmost", "tril_matrix_to_vec", "unit", "vec_to_tril_matrix",
+    "picked", "probs_to_logits", "rules", "sum_rightmost", "tril_matrix_to_vec", "unit", "vec_to_tril_matrix",
 ]  # fmt: skip
 
 euler_constant = 0.57721566490153286060
@@ -71,6 +73,14 @@ def probs_to_logits(probs: Any, is_binary: bool = False) -> Any:
     """Logits of chances."""
     inner = clamp_probs(probs)
     return torch.log(inner) - torch.log1p(-inner) if is_binary else torch.log(inner)
+
+
+@wg.pure
+def picked(rows: wg.Tensor, index: wg.Tensor) -> wg.Tensor:
+    """Of each row, along the last dimension, the element at an index; both are broadcast."""
+    shape = wg.broadcast_shapes(tuple(index.shape), tuple(rows.shape[:-1]))
+    at = wg.expand(wg.unsqueeze(index.astype(integer_of(index.device)), -1), (*shape, 1))
+    return wg.squeeze(wg.gather(wg.expand(rows, (*shape, rows.shape[-1])), -1, at), -1)
 
 
 def draw(kind: str, *parameters: Any) -> Any:
