@@ -1,14 +1,15 @@
-"""Pictures for the examples, as SVG and without another library: a confusion matrix, a curve of losses."""
+"""Pictures for the examples, as SVG and without another library: matrices, curves, sounds, boxes of text."""
 
 from __future__ import annotations
 
+import base64
 import math
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
-__all__ = ["write_curve", "write_matrix"]
+__all__ = ["write_boxes", "write_curve", "write_matrix", "write_sound"]
 
 _STYLE = "font-family:system-ui,sans-serif"
 
@@ -99,6 +100,60 @@ def write_curve(
             parts.append(f'<path d="M{line}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
         parts.append(_text(right - 8, top + 16 + 18 * at, name, f'text-anchor="end" fill="{colour}"'))
     path.write_text(_page(width, height, parts), encoding="utf-8")
+
+
+def write_sound(
+    path: Path,
+    sound: Any,
+    seconds: float,
+    chances: Sequence[float],
+    spans: Sequence[tuple[float, float]],
+    title: str,
+) -> None:
+    """A sound's samples with how likely each part is to be speech, and the spans that are taken for it."""
+    width, left, top, height = 960, 20, 50, 200
+    middle, scale = top + height / 2, (width - 2 * left) / max(seconds, 1e-9)
+    parts = [_text(left, 28, title, 'font-size="16" font-weight="bold"')]
+    for begin, end in spans:
+        where = f'x="{left + begin * scale:.1f}" width="{(end - begin) * scale:.1f}"'
+        parts.append(f'<rect class="span" {where} y="{top}" height="{height}" fill="#2ca02c" opacity="0.2"/>')
+    columns = min(len(sound), width - 2 * left)
+    for at in range(columns):
+        some = sound[at * len(sound) // columns : (at + 1) * len(sound) // columns]
+        x, high, low = left + (at + 0.5) * (width - 2 * left) / columns, max(some), min(some)
+        ends = f"M{x:.1f},{middle - high * height / 2:.1f}V{middle - low * height / 2 + 0.5:.1f}"
+        parts.append(f'<path d="{ends}" stroke="#1f77b4"/>')
+    step = (width - 2 * left) / max(len(chances), 1)
+    line = " L".join(
+        f"{left + (at + 0.5) * step:.1f},{top + height * (1 - each):.1f}" for at, each in enumerate(chances)
+    )
+    if line:
+        parts.append(f'<path class="chances" d="M{line}" fill="none" stroke="#d62728" stroke-width="1.5"/>')
+    parts += [
+        _text(left + at * scale, top + height + 20, f"{at:g} s", 'text-anchor="middle"')
+        for at in _marks(seconds)
+    ]
+    path.write_text(_page(width, top + height + 40, parts), encoding="utf-8")
+
+
+def write_boxes(
+    path: Path, picture: Path, size: tuple[int, int], boxes: Sequence[Any], texts: Sequence[str]
+) -> None:
+    """A picture with boxes of four corners drawn on it, and beside it the text of each at its place."""
+    width, height = size
+    kind = "png" if picture.suffix.lower() == ".png" else "jpeg"
+    data = base64.b64encode(picture.read_bytes()).decode()
+    image = f'<image href="data:image/{kind};base64,{data}" width="{width}" height="{height}"/>'
+    parts = [image, f'<rect x="{width}" width="{width}" height="{height}" fill="#fff" stroke="#ccc"/>']
+    for box, text in zip(boxes, texts, strict=True):
+        corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in box)
+        parts.append(f'<polygon points="{corners}" fill="none" stroke="#d62728" stroke-width="2"/>')
+        high = max(8.0, 0.6 * math.dist(box[0], box[3]))
+        length = f'textLength="{math.dist(box[0], box[1]):.1f}" lengthAdjust="spacingAndGlyphs"'
+        parts.append(
+            _text(width + box[3][0], box[3][1] - 0.2 * high, text, f'font-size="{high:.1f}" {length}')
+        )
+    path.write_text(_page(2 * width, height, parts), encoding="utf-8")
 
 
 def _marks(most: float) -> list[float]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from scripts import environments
 from scripts.conformance_lists import ONNX, Expectation, ListError, for_device, read_list, stale
 from scripts.onnx_cases import cases_of, run_case
+from scripts.onnx_models import FOLDER, PACKAGES
 from scripts.system import ROOT, say
 
 __all__ = ["Counts", "Suite", "main"]
@@ -105,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
 def _folders(suite: Suite) -> list[Path]:
     """Where a suite's cases are: in its package, and where that has written the others."""
     folder = ROOT / f".venv-onnx-{suite.version}"
-    wanted = (f"onnx=={suite.version}", "pillow")
+    wanted = PACKAGES if folder == FOLDER else (f"onnx=={suite.version}", "pillow")
     if environments.ensure(folder, f"onnx {suite.version}", wanted, lambda pip: pip(*wanted)):
         raise RuntimeError(f"making {folder} failed")
     python = str(environments.interpreter(folder))

@@ -11,10 +11,11 @@ from typing import NoReturn
 
 import pytest
 
+import webgrad
 from scripts.browser import PROGRAMS, find
 from scripts.npm import lacking
 
-__all__ = ["IN_CI", "missing_key", "need_package", "need_program"]
+__all__ = ["IN_CI", "missing_key", "need_model", "need_package", "need_program"]
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 missing_key = pytest.StashKey[list[str]]()
@@ -32,6 +33,14 @@ def need_package(config: pytest.Config, package: str, *, must: bool = True) -> N
     """Go on only where a package of scripts/web is there, and node; without `must` CI may go on as well."""
     if problem := lacking(package):
         _leave(config, problem, must)
+
+
+def need_model(config: pytest.Config, name: str) -> None:
+    """Go on only where a model of the catalogue is there; CI pulls it."""
+    try:
+        webgrad.models.locate(name, pull=IN_CI)
+    except webgrad.ModelFileError as error:
+        _leave(config, str(error))
 
 
 def _leave(config: pytest.Config, reason: str, must: bool = True) -> NoReturn:

@@ -10,6 +10,8 @@ from webgrad import dtypes
 from webgrad.cpu.plan import CompiledPlan
 from webgrad.device_profile import CPU_PROFILE
 from webgrad.dtypes import DType
+from webgrad.evaluate.cpu_plan import HostPlan
+from webgrad.evaluate.evaluate import _state
 from webgrad.graph.node import Node, leaf, make
 from webgrad.graph.snapshot import snapshot, walk
 from webgrad.ops import primitives
@@ -128,3 +130,11 @@ def compare(got: Array, want: Array, rounding: float, slack: float) -> None:
 def compare_floats(got: Array, want: Array, share: float, slack: float) -> None:
     with np.errstate(all="ignore"):
         np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=share, atol=slack)
+
+
+def last_plan() -> HostPlan:
+    """The plan that ran last."""
+    every = [each for alike in _state.plans.values() for each in alike.values()]
+    plan = max(every, key=lambda each: each.used).plan
+    assert isinstance(plan, HostPlan)
+    return plan

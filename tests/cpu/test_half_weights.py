@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import webgrad as wg
+from tests.cpu.helpers import last_plan
 from webgrad.cpu.plan import CompiledPlan
-from webgrad.evaluate.cpu_plan import HostPlan
-from webgrad.evaluate.evaluate import _state
 from webgrad.native.compiler import is_available
 
 pytestmark = [
@@ -29,8 +28,7 @@ def on_cpu(array: Any) -> wg.Tensor:
 
 def check_stored() -> None:
     """That the last plan is one product whose form reads the weights itself."""
-    plan = list(_state.plans.values())[-1].plan
-    assert isinstance(plan, HostPlan)
+    plan = last_plan()
     assert isinstance(plan.plan, CompiledPlan)
     (step,) = plan.plan._steps
     assert "fill_b" not in step.kernel.program.text  # type: ignore[union-attr]

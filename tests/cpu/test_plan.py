@@ -13,13 +13,12 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from tests.cpu.helpers import apply, drawn, fold, layer_norm, node_of, softmax
+from tests.cpu.helpers import apply, drawn, fold, last_plan, layer_norm, node_of, softmax
 from webgrad import config, dtypes
 from webgrad.cpu.layout import HostStep
 from webgrad.cpu.plan import CompiledPlan
 from webgrad.device_profile import CPU_PROFILE
 from webgrad.evaluate import cpu_plan
-from webgrad.evaluate.cpu_plan import HostPlan
 from webgrad.graph.node import Node
 from webgrad.graph.snapshot import snapshot, walk
 from webgrad.native.compiler import is_available
@@ -281,7 +280,7 @@ def test_graphs_are_compiled_when_they_are_seen_again_if_wanted(
         for at in range(4):
             results.append((wg.exp(x * 0.125) - 3.75).numpy())
             assert counted() == (at > 0)
-            assert isinstance(_last_plan().plan, CompiledPlan) == (at > 1)
+            assert isinstance(last_plan().plan, CompiledPlan) == (at > 1)
     assert results[2].tobytes() == results[3].tobytes()
     np.testing.assert_allclose(results[0], results[2], rtol=1e-6)
 
@@ -328,14 +327,6 @@ def test_all_graphs_are_compiled_at_once_if_wanted(counted: Callable[[], int]) -
         first = (wg.sin(x) * 1.75).numpy()
         assert counted() == 1
         assert (wg.sin(x) * 1.75).numpy().tobytes() == first.tobytes()
-
-
-def _last_plan() -> HostPlan:
-    from webgrad.evaluate.evaluate import _state
-
-    plan = list(_state.plans.values())[-1].plan
-    assert isinstance(plan, HostPlan)
-    return plan
 
 
 @pytest.mark.parametrize("dtype", [dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64])

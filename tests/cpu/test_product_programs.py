@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import webgrad as wg
+from tests.cpu.helpers import last_plan
 from webgrad.cpu.plan import CompiledPlan
-from webgrad.evaluate.cpu_plan import HostPlan
-from webgrad.evaluate.evaluate import _state
 from webgrad.native.compiler import is_available
 
 pytestmark = [
@@ -32,8 +31,7 @@ def drawn(*shape: int, dtype: Any = np.float32) -> Array:
 
 def check(found: wg.Tensor, want: Array, rtol: float = 2e-5) -> None:
     array = found.numpy()
-    plan = list(_state.plans.values())[-1].plan
-    assert isinstance(plan, HostPlan)
+    plan = last_plan()
     assert isinstance(plan.plan, CompiledPlan)
     assert array.shape == want.shape
     np.testing.assert_allclose(array.astype(np.float64), want, rtol=rtol, atol=rtol * (1 + abs(want).max()))
@@ -95,8 +93,7 @@ def test_convolutions_write_no_windows(stride: int, padding: int) -> None:
     x, w, bias = drawn(2, 3, 12, 14), drawn(20, 3, 3, 3), drawn(20)
     found = wg.relu(wg.conv2d(on_cpu(x), on_cpu(w), on_cpu(bias), stride=stride, padding=padding))
     check(found, np.maximum(convolved(x, w, stride, padding) + bias[:, None, None], 0))
-    plan = list(_state.plans.values())[-1].plan
-    assert isinstance(plan, HostPlan)
+    plan = last_plan()
     assert isinstance(plan.plan, CompiledPlan)
     assert len(plan.plan._steps) <= 2
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -260,6 +261,17 @@ def test_a_function_that_draws_and_reads_takes_no_numbers_before_it_is_called() 
     function = wg.pure(reading_noise)
     for each in wanted:
         np.testing.assert_array_equal(function(x).numpy(), each)
+
+
+def test_what_is_recorded_holds_no_argument() -> None:
+    x = wg.asarray(X, device="cpu") * 1.0
+    known = ref(x), ref(x.node)
+    functions = wg.pure(lambda x: distance(x, x)), wg.pure(noisy)
+    for function in functions:
+        function(x)
+    del x
+    wg.eval()
+    assert [each() for each in known] == [None, None]
 
 
 def test_an_error_is_the_functions_own_at_each_call() -> None:

@@ -52,6 +52,14 @@ def test_published_vectors() -> None:
     assert threefry((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3)) == (0xC4923A9C, 0x483DF7A0)
 
 
+@pytest.mark.parametrize("draws", [0, 255, 256, 1000, 2**32 - 1, 2**32, 2**64 - 2])
+def test_keys_made_at_once_are_those_made_one_by_one(draws: int) -> None:
+    generator = Generator(11 << 32 | 5)
+    generator.set_state((11 << 32 | 5, draws))
+    places = [(draws + each) % 2**64 for each in range(3)]
+    assert generator._next_keys(3) == [threefry((5, 11), (at & 0xFFFFFFFF, at >> 32)) for at in places]
+
+
 def test_the_rows_bits_are_threefrys_first_word() -> None:
     bits = drawn(5).integers(0, 2**32, 6, dtype="uint32", device="cpu").numpy()
     key = threefry((5, 0), (0, 0))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from operator import itemgetter
@@ -33,6 +32,7 @@ from ..tuning import is_on
 from ..values import Values, packed
 
 PLANS_KEPT = 1024
+MOST_COUNTS = 64  # of references by which a structure is known
 HOST_COPIES = 1 << 16  # bytes: of what is no larger a copy stays on the host once it was read
 
 
@@ -66,15 +66,18 @@ class Recorded(Protocol):
 
 class _Structure:
     """The plan of a structure, for movement that begins where it began when the plan was made, but for that
-    of the `varying` forms, which begins elsewhere in each run.
+    of the `varying` forms, which begins elsewhere in each run. `held` are the nodes that somebody holds, by
+    number; `used` is the run that had it last.
     """
 
-    __slots__ = ("begins", "plan", "varying")
+    __slots__ = ("begins", "held", "plan", "used", "varying")
 
-    def __init__(self, begins: list[Signature], plan: Plan) -> None:
+    def __init__(self, begins: list[Signature], held: list[int], plan: Plan, used: int) -> None:
         self.begins = begins
+        self.held = held
         self.plan = plan
         self.varying: frozenset[int] = frozenset()
+        self.used = used
 
     def serves(self, begins: list[Signature]) -> bool:
         """Whether the plan can run where movement begins at these places; if not, it varies from now on."""
@@ -92,9 +95,37 @@ class _State:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.plans: OrderedDict[tuple[int, ...], _Structure] = OrderedDict()
+        # by the code of a structure, then by references of its inner nodes, of which several say the same
+        self.plans: dict[tuple[int, ...], dict[tuple[int, ...], _Structure]] = {}
         self.made = 0
+        self.runs = 0
         self.checker: Checker | None = None
+
+    def find(self, code: tuple[int, ...], walked: Walk) -> _Structure | None:
+        """What is known of a structure and of what is held of it."""
+        alike = self.plans.get(code)
+        if alike is None:
+            return None
+        found = alike.get(walked.counts)
+        if found is None:
+            held = walked.held
+            found = next((each for each in alike.values() if each.held == held), None)
+            if found is not None and len(alike) < MOST_COUNTS:
+                alike[walked.counts] = found
+        return found
+
+    def keep(self, code: tuple[int, ...], walked: Walk, made: _Structure) -> None:
+        """Remember a plan; where there are too many, the quarter that was used longest ago goes."""
+        self.plans.setdefault(code, {})[walked.counts] = made
+        every = {each for alike in self.plans.values() for each in alike.values()}
+        if len(every) > PLANS_KEPT:
+            last = sorted(each.used for each in every)[PLANS_KEPT // 4]
+            for key, alike in list(self.plans.items()):
+                left = {counts: each for counts, each in alike.items() if each.used > last}
+                if left:
+                    self.plans[key] = left
+                else:
+                    del self.plans[key]
 
 
 # Is shown every graph before it is computed, its roots and the walk over it; what it gives, if anything, is
@@ -202,18 +233,17 @@ def _run(roots: list[Node]) -> None:
             roots = [*roots, *more]
             walked = walk(roots)
     seen = None if _state.checker is None else _state.checker(roots, walked)
-    key, nodes = walked.key, walked.nodes
+    code, nodes = walked.code, walked.nodes
     if is_on():
-        key = (*key, -1)  # another plan than without tuning
-    known = _state.plans.get(key)
+        code = (*code, -1)  # another plan than without tuning
+    _state.runs += 1
+    known = _state.find(code, walked)
     if known is None:
-        known = _state.plans[key] = _Structure(walked.begins, _made(roots, walked))
-        if len(_state.plans) > PLANS_KEPT:
-            _state.plans.popitem(last=False)
-    else:
-        _state.plans.move_to_end(key)
-        if known.begins != walked.begins and not known.serves(walked.begins):
-            known.plan = _made(roots, walked, varying=known.varying)
+        known = _Structure(walked.begins, walked.held, _made(roots, walked), _state.runs)
+        _state.keep(code, walked, known)
+    elif known.begins != walked.begins and not known.serves(walked.begins):
+        known.plan = _made(roots, walked, varying=known.varying)
+    known.used = _state.runs
     plan = known.plan
     with stage("record"):
         found = plan.run(nodes)
@@ -237,7 +267,9 @@ def _made(
     varying: frozenset[int] = frozenset(),
     captured: bool = False,
 ) -> Plan:
-    """A new plan; an error on the way knows the node that is to blame, where its number is known."""
+    """A new plan, of a captured graph for its roots alone; an error on the way knows the node that is to
+    blame, where its number is known.
+    """
     try:
         with stage("plan"):
             return _planned(roots, walked, changed, varying, captured=captured)
@@ -257,7 +289,7 @@ def _planned(
     captured: bool,
 ) -> Plan:
     _state.made += 1
-    graph = snapshot(walked, roots, changed)
+    graph = snapshot(walked, roots, changed, held=() if captured else None)
     if observers():
         graph.lines = [each.where for each in walked.nodes]
     device = roots[0].sig.device
@@ -294,7 +326,7 @@ def plan_for(roots: list[Node], changed: Sequence[tuple[Node, Node]] = ()) -> tu
     with _state.lock:
         walked = walk(roots)
         try:
-            plan = _made(roots, walked._replace(held=[]), changed, captured=True)
+            plan = _made(roots, walked, changed, captured=True)
         except WebgradError as error:
             raise _placed(error, roots[0].sig, roots[0]) from None
     return plan, walked.nodes

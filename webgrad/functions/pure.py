@@ -126,10 +126,11 @@ def _kept(function: Callable[..., Any], args: Any, named: dict[str, Any]) -> _Ke
     spec = flatten((args, named), tensors, numbers=False)
     made: list[TreeSpec] = []  # how the results are arranged
     lengths: list[int] = []  # how many words each draw gives
+    count = len(tensors)  # what is kept must not hold the tensors themselves
 
     def compute(nodes: Sequence[Node]) -> list[Node]:
-        given = [*map(Tensor, nodes[: len(tensors)])]
-        words = iter([each.storage for each in nodes[len(tensors) :]])
+        given = [*map(Tensor, nodes[:count])]
+        words = iter([each.storage for each in nodes[count:]])
         values, options = unflatten(spec, iter(given))
         results: list[Tensor] = []
         with repeating([[*islice(words, each)] for each in lengths]) if lengths else nullcontext():

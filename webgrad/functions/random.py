@@ -16,6 +16,7 @@ from operator import index
 from typing import Any
 
 from .. import dtypes
+from ..arrays import has_numpy, np
 from ..dtypes import DType, as_dtype
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..graph.node import Node, make, scalar
@@ -58,6 +59,7 @@ __all__ = [
 Shape = int | Sequence[int]
 Key = tuple[int, int]
 _WORD = 0xFFFFFFFF
+_BLOCK = 256  # draws whose keys are made at once, but for the first, of generators that draw seldom
 _DIGITS = {dtypes.float32: 24, dtypes.float16: 11, dtypes.bfloat16: 8}  # binary digits a float holds
 
 
@@ -72,6 +74,22 @@ def threefry(key: Key, counter: Key) -> Key:
         x = (x + keys[(block + 1) % 3]) & _WORD
         y = (y + keys[(block + 2) % 3] + block + 1) & _WORD
     return x, y
+
+
+def _key_of(key: Key, draw: int) -> Key:
+    """The key of a draw. Whoever draws often has those of many draws made at once."""
+    block, at = divmod(draw, _BLOCK)
+    if not block or not has_numpy():
+        return threefry(key, (draw & _WORD, draw >> 32))
+    return _keys_of(key, block)[at]
+
+
+@functools.lru_cache(64)
+def _keys_of(key: Key, block: int) -> Sequence[Key]:
+    """The keys of as many draws as a block has."""
+    draws = np.arange(_BLOCK, dtype=np.uint64) + np.uint64(block * _BLOCK)
+    first, second = threefry(key, (draws & np.uint64(_WORD), draws >> np.uint64(32)))  # type: ignore[arg-type]
+    return [*zip(first.tolist(), second.tolist(), strict=True)]  # type: ignore[attr-defined]
 
 
 class Generator(Sampling):
@@ -150,8 +168,7 @@ class Generator(Sampling):
         with self._lock:
             first, key = self._draws, (self._seed & _WORD, self._seed >> 32)
             self._draws = (first + count) % 2**64
-        draws = (draw % 2**64 for draw in range(first, first + count))
-        return [threefry(key, (draw & _WORD, draw >> 32)) for draw in draws]
+        return [_key_of(key, draw % 2**64) for draw in range(first, first + count)]
 
     def _bits(self, op: str, shape: tuple[int, ...], device: Any, count: int = 1) -> list[Node]:
         """`count` uint32 words for each element. The keys are parameters, so all draws share a kernel."""

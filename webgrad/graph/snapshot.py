@@ -7,10 +7,12 @@ building could not tell a+a from a+b.
 
 from __future__ import annotations
 
-import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from math import copysign
-from typing import Any, NamedTuple
+from sys import getrefcount
+from typing import Any
 
 from .composite import BUNDLE, COMPOSITE, expand
 from .node import Bundle, Node, Signature, signature
@@ -20,7 +22,7 @@ from .refcounts import LISTED
 Key = tuple[int, ...]
 _NONE: Mapping[int, int] = {}
 _COMPOSED = (COMPOSITE, BUNDLE)
-_WALKED = LISTED + 1  # references of a node that only the list of nodes and the keys of their numbers hold
+_WALKED = LISTED + 2  # references of a node that only a walk's lists and the keys of its numbers hold
 
 
 class Snapshot:
@@ -113,32 +115,58 @@ class Snapshot:
         return "\n".join(lines)
 
 
-class Walk(NamedTuple):
-    """A graph as it was walked: its key, its nodes, their numbers, which of them are held, the movement that
-    begins somewhere, and the bundles.
+class Walk:
+    """A graph as it was walked: the `code` of its structure, its nodes, their numbers, the movement that
+    begins somewhere, and the bundles. `inner` are the nodes with inputs, and `counts` their references.
     """
 
-    key: Key
-    nodes: list[Node]
-    numbers: dict[Node, int]
-    held: list[int]
-    begins: list[Signature]
-    bundles: list[Bundle]
+    __slots__ = ("begins", "bundles", "code", "counts", "inner", "nodes", "numbers")
+
+    def __init__(
+        self,
+        code: tuple[int, ...],
+        nodes: list[Node],
+        numbers: dict[Node, int],
+        inner: list[Node],
+        counts: tuple[int, ...],
+        begins: list[Signature],
+        bundles: list[Bundle],
+    ) -> None:
+        self.code = code
+        self.nodes = nodes
+        self.numbers = numbers
+        self.inner = inner
+        self.counts = counts
+        self.begins = begins
+        self.bundles = bundles
+
+    @property
+    def held(self) -> list[int]:
+        """The inner nodes that somebody outside refers to: that have more references than the graph's own."""
+        uses = Counter(chain.from_iterable([each.inputs for each in self.nodes]))
+        pairs = zip(self.inner, self.counts, strict=True)
+        return [self.numbers[each] for each, count in pairs if count - uses[each] > _WALKED]
+
+    @property
+    def key(self) -> Key:
+        """The structure, and what is held of it."""
+        return (*self.code, -1, *self.held)
 
 
 def walk(roots: Sequence[Node]) -> Walk:
-    """The structure's key, and what is needed to make a snapshot or to run a plan.
+    """The structure of a graph, and what is needed to make a snapshot or to run a plan.
 
     Scalars of one type and value at the same operand of the same op are one: an optimiser's learning rate is
     the same number for all parameters.
     """
     nodes: list[Node] = []
     numbers: dict[Node, int] = {}
-    uses: list[int] = []
+    inner: list[Node] = []
     code: list[int] = []
     scalars: dict[tuple[Any, ...], int] = {}
     begins: list[Signature] = []
     bundles: list[Bundle] = []
+    number_of = numbers.__getitem__
     stack = list(roots)
     while stack:
         node = stack[-1]
@@ -155,15 +183,13 @@ def walk(roots: Sequence[Node]) -> Walk:
                 continue
             sig = each.sig  # what has no inputs gets its number at once
             number = len(nodes)
-            if sig.kind == "scalar":
-                value, user = each.storage, node.sig
+            if sig.op is SCALAR and node.sig.op not in _COMPOSED:
+                value = each.storage
                 sign = value or copysign(1.0, value)  # -0.0 equals 0.0
-                place = user if user.op in _COMPOSED else user.op, inputs.index(each)
-                number = scalars.setdefault((place, sig, value, sign), number)
+                number = scalars.setdefault((node.sig.op, inputs.index(each), sig, value, sign), number)
             numbers[each] = number
             if number == len(nodes):
                 nodes.append(each)
-                uses.append(0)
                 code.append(sig.number)
         if len(stack) > depth:
             continue
@@ -172,31 +198,28 @@ def walk(roots: Sequence[Node]) -> Walk:
         code.append(sig.form)
         if sig.op.form is not None:
             begins.append(sig)
-        if node.__class__ is Bundle:
-            bundles.append(node)
-        for each in inputs:
-            number = numbers[each]
-            uses[number] += 1
-            code.append(number)
+        if inputs:
+            inner.append(node)
+            code.extend(map(number_of, inputs))
+            if node.__class__ is Bundle:
+                bundles.append(node)
         numbers[node] = len(nodes)
         nodes.append(node)
-        uses.append(0)
+    code.append(-1)
+    code.extend(map(number_of, roots))
     node = each = inputs = stack = None  # type: ignore[assignment]  # so that they are not counted as holders
-    counts = map(sys.getrefcount, nodes)
-    held = [
-        number
-        for number, (references, used) in enumerate(zip(counts, uses, strict=True))
-        if references - used > _WALKED and nodes[number].inputs
-    ]
-    code.append(-1)
-    code += [numbers[each] for each in roots]
-    code.append(-1)
-    code += held
-    return Walk(tuple(code), nodes, numbers, held, begins, bundles)
+    counts = tuple(map(getrefcount, inner))
+    return Walk(tuple(code), nodes, numbers, inner, counts, begins, bundles)
 
 
-def snapshot(walked: Walk, roots: Sequence[Node], changed: Iterable[tuple[Node, Node]] = ()) -> Snapshot:
-    """The snapshot of a walked graph, with what is in its composites.
+def snapshot(
+    walked: Walk,
+    roots: Sequence[Node],
+    changed: Iterable[tuple[Node, Node]] = (),
+    *,
+    held: Iterable[int] | None = None,
+) -> Snapshot:
+    """The snapshot of a walked graph, with what is in its composites; `held` are other nodes than the walk's.
 
     `changed` are leaves with the nodes that their tensors get instead, which may take their storage.
     """
@@ -205,7 +228,7 @@ def snapshot(walked: Walk, roots: Sequence[Node], changed: Iterable[tuple[Node, 
         [node.sig for node in walked.nodes],
         [tuple([numbers[each] for each in node.inputs]) for node in walked.nodes],
         tuple([numbers[each] for each in roots]),
-        frozenset(walked.held),
+        frozenset(walked.held if held is None else held),
         {
             numbers[after]: numbers[before]
             for before, after in changed

@@ -122,6 +122,10 @@ class Run:
                 if found is not None:
                     return found
             return _Call(self, node, scope, self.device).apply(operator, inputs, attributes)
+        except wg.CaptureError as error:  # of a function that is computed on the host
+            if wg.is_captured():
+                raise WaitsError(node.label) from error
+            raise
         except wg.WebgradError as error:
             error.args = (f"{node.label} ({operator}): {error}", *error.args[1:])
             raise

@@ -7,7 +7,7 @@ are moved as pairs of floats along a new last axis, and computed by formulas ove
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from ..dtypes import DType, dtype_of_scalar, float32, part_of, promote
@@ -320,9 +320,15 @@ def pad(x: Node, widths: tuple[tuple[int, int], ...], value: Number = 0) -> Node
     return make(TABLE["pad"], (x, constant("pad", value, x.sig.dtype, x.sig.device)), (widths,))
 
 
+@lru_cache(4096)
+def whole_ranges(shape: tuple[int, ...]) -> tuple[tuple[int, int, int], ...]:
+    """Slices that are all of each axis."""
+    return tuple([(0, size, 1) for size in shape])
+
+
 def slice_(x: Node, ranges: tuple[tuple[int, int, int], ...]) -> Node:
     """Slices of each axis as (start, stop, step), with positive steps and within its size."""
-    if all((0, size, 1) == each for size, each in zip(x.sig.shape, ranges, strict=True)):
+    if ranges == whole_ranges(x.sig.shape):
         return _same(x)
     if x.sig.dtype.kind == "c":
         return as_complex(slice_(as_real(x), (*ranges, (0, 2, 1))))

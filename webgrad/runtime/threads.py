@@ -72,6 +72,9 @@ def background(work: Callable[[], None]) -> bool:
 
 def each_of(function: Callable[[Item], Any], items: Sequence[Item]) -> list[Any]:
     """What a function gives for each item, computed in several threads."""
+    if len(items) == 1:
+        with np.errstate(all="ignore"):
+            return [function(items[0])]
     found: list[Any] = [None] * len(items)
 
     def work(left: Iterator[int]) -> None:

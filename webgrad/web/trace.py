@@ -225,7 +225,7 @@ def _apart(
     """The same with nodes that nothing else refers to."""
     every = [*(node for _, node in outputs), *(after for _, after in changed)]
     roots = list({id(node): node for node in every if node.storage is None}.values())
-    walked = walk(roots)._replace(held=[])
+    walked = walk(roots)
     _refuse_wide([*walked.nodes, *(node for _, node in outputs), *(before for before, _ in changed)])
     made: dict[int, Node] = {}
 
@@ -241,7 +241,7 @@ def _apart(
         numbers,
         [(label, apart(node)) for label, node in outputs],
         [(apart(before), apart(after)) for before, after in changed],
-        split_pairs(snapshot(walked, roots, changed)),
+        split_pairs(snapshot(walked, roots, changed, held=())),
         nodes,
         {id(node): number for number, node in enumerate(nodes)},
         [apart(node) for node in roots],

@@ -28,6 +28,14 @@ def test_the_remainder_has_the_sign_of_the_dividend() -> None:
         np.testing.assert_array_equal(wg.fmod(wg.asarray(a), wg.asarray(b)).numpy(), np.fmod(a, b))
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64])
+def test_the_remainder_of_the_lowest_integer(dtype: type[np.signedinteger[Any]]) -> None:
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    a = np.asarray([[low], [low + 1], [high]], dtype)
+    b = np.asarray([3, -3, 1, -1, low, high], dtype)
+    np.testing.assert_array_equal(wg.fmod(wg.asarray(a), wg.asarray(b)).numpy(), np.fmod(a, b))
+
+
 @pytest.mark.parametrize("name", ["gcd", "lcm"])
 def test_divisors_and_multiples_are_numpys(name: str) -> None:
     small = np.asarray([0, 1, -1, 12, -18, 27, 97, 102334155 >> 12], np.int32)

@@ -470,3 +470,39 @@ def test_what_a_captured_function_moves_is_no_constant() -> None:
 
     for at in range(3):
         assert second(cpu(np.full(4, at, np.float32))).tolist() == [0, at, at]
+
+
+ONE_OF_AN_AXIS: list[Any] = [
+    [1],
+    (slice(None), [-1]),
+    (..., [2]),
+    (None, [1]),
+    (slice(None), None, [1]),
+    ([1], None),
+    (slice(None, None, -1), [2]),
+    (slice(1, 3), [0], ...),
+    (0, [1]),
+    ([1], slice(None), [2]),
+    ([True, False, True, True],),
+]
+
+
+@everywhere
+@pytest.mark.parametrize("key", ONE_OF_AN_AXIS, ids=str)
+def test_a_list_of_one_index_copies(kind: str, key: Any) -> None:
+    x = place(kind, BOX)
+    found = x[key]
+    np.testing.assert_array_equal(found.numpy(), BOX[key])
+    found += 1
+    np.testing.assert_array_equal(x.numpy(), BOX)
+
+
+def test_a_list_of_one_index_is_movement() -> None:
+    x = asarray(BOX, device="cpu")
+    assert {each.sig.kind for each in pending([x[:, [-1]].node])} == {"leaf", "move"}
+    whole = x[:, :1]
+    found = whole[:, [0]]
+    found += 1
+    np.testing.assert_array_equal(whole.numpy(), BOX[:, :1])
+    with pytest.raises(IndexingError, match="index 5 is out of range for axis 1"):
+        x[:, [5]]

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import webgrad as wg
+from tests.cpu.helpers import last_plan
 from tests.ops.block_reference import dequantise, random_blocks
 from webgrad.config import settings
 from webgrad.cpu import block_programs
 from webgrad.cpu.plan import CompiledPlan
 from webgrad.evaluate import cpu_plan
-from webgrad.evaluate.cpu_plan import HostPlan
-from webgrad.evaluate.evaluate import _state, clear_plans
+from webgrad.evaluate.evaluate import clear_plans
 from webgrad.ops.blocks import FORMATS
 
 Array = np.ndarray[Any, Any]
@@ -70,8 +70,7 @@ def on_cpu(array: Array) -> wg.Tensor:
 
 def steps() -> int:
     """How many steps the last native plan has."""
-    plan = list(_state.plans.values())[-1].plan
-    assert isinstance(plan, HostPlan)
+    plan = last_plan()
     assert isinstance(plan.plan, CompiledPlan)
     return len(plan.plan._steps)
 

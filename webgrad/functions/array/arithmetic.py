@@ -44,10 +44,13 @@ def fmod(x1: Any, x2: Any, /) -> Tensor:
     [1.0, -1.0]
     """
     first, second = _both("fmod", x1, x2, "iuf")
+    if first.dtype.kind == "f":
+        rest = remainder(abs(first), abs(second))
+        return where(first < 0, -rest, rest)
+    rest = remainder(first, second)  # not of values without signs: the lowest integer has none
     if first.dtype.kind == "u":
-        return remainder(first, second)
-    rest = remainder(abs(first), abs(second))
-    return where(first < 0, -rest, rest)
+        return rest
+    return where((rest != 0) & ((rest < 0) != (first < 0)), rest - second, rest)
 
 
 def fmax(x1: Any, x2: Any, /) -> Tensor:

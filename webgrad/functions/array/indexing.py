@@ -7,7 +7,7 @@ index arrays become one gather or scatter over the axes they index, merged.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 from ... import dtypes
@@ -43,6 +43,9 @@ def get_item(x: Tensor, key: Any) -> Tensor:
         part = Tensor(node_of(array[key], x.node))
         share(x, part, "view", moves)
         return part
+    if (one := _one_of_axis(key)) is not None:
+        moves, _ = _basic_moves(x.node.sig.shape, one)
+        return Tensor(reduce(lambda node, move: move[0](node, move[1]), moves, x.node))
     selection = select(x, key)
     if not selection.arrays:
         return view(x, *_moves(selection))
@@ -61,6 +64,20 @@ def _basic(key: Any) -> tuple[Any, ...] | None:
             return None
         found.append(each)
     return tuple(found)
+
+
+def _one_of_axis(key: Any) -> tuple[Any, ...] | None:
+    """A key of slices and a list of one int, as `x[:, [-1]]`, with this int and a new axis instead: what it
+    selects is a copy all the same. None for any other key.
+    """
+    entries = key if key.__class__ is tuple else (key,)
+    lists = [each for each in entries if each.__class__ is list]
+    if len(lists) != 1 or len(lists[0]) != 1 or lists[0][0].__class__ is not int:
+        return None
+    if any(each.__class__ is int for each in entries):  # next to a list it is an array too
+        return None
+    at = next(place for place, each in enumerate(entries) if each is lists[0])
+    return _basic((*entries[:at], lists[0][0], None, *entries[at + 1 :]))
 
 
 @lru_cache(4096)

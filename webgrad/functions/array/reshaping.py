@@ -48,15 +48,14 @@ _INT = frozenset((int,))
 
 def part(x: Tensor, axis: int, start: int, stop: int, step: int = 1) -> Tensor:
     """Elements start, start + step, … of one axis; all of them exist."""
-    ranges = tuple((start, stop, step) if each == axis else (0, size, 1) for each, size in enumerate(x.shape))
-    return view(x, (primitives.slice_, ranges))
+    whole = primitives.whole_ranges(x.node.sig.shape)
+    return view(x, (primitives.slice_, (*whole[:axis], (start, stop, step), *whole[axis + 1 :])))
 
 
 def axis_slice(x: Node, axis: int, start: int, stop: int) -> Node:
     """Elements start to stop of one axis, as a node of its own and no view."""
-    ranges = [(0, size, 1) for size in x.sig.shape]
-    ranges[axis] = (start, stop, 1)
-    return primitives.slice_(x, tuple(ranges))
+    whole = primitives.whole_ranges(x.sig.shape)
+    return primitives.slice_(x, (*whole[:axis], (start, stop, 1), *whole[axis + 1 :]))
 
 
 # Shapes

@@ -8,6 +8,7 @@ from typing import Any
 
 import webgrad as wg
 
+from ...arrays import np
 from .elementwise import divide
 from .table import Call, operator
 from .values import as_indices, axes_of, whole
@@ -69,7 +70,7 @@ _SUM_BY_INPUT = 13
 
 def _reduced(name: str, x: Any, axes: Any, keepdims: int, noop_with_empty_axes: int) -> Any:
     fold, identity = _FOLDS[name]
-    if axes is None or not len(axes):
+    if axes is None or not np.size(axes):
         chosen: Axes = () if noop_with_empty_axes else tuple(range(x.ndim))
     else:
         chosen = axes_of(axes, x.ndim)

@@ -371,7 +371,7 @@ class CheckedGraph:
 
     def _drift(self) -> None:
         """How far the GPU's results are from the cpu's own, each having gone on from its own values."""
-        graph = split_pairs(snapshot(self.walked._replace(held=[]), self.roots))
+        graph = split_pairs(snapshot(self.walked, self.roots, held=()))
         plan = HostPlan(graph, self.device)
         found = plan.plan.run(self.arrays, {at: self.numbers[at] for at in plan.scalars})
         ours, theirs = [], []
