@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import random
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -221,7 +222,7 @@ def _move(draw: Draw, tree: Tree, at: int, pool: Tree) -> None:
 def _replace(draw: Draw, tree: Tree, at: int, pool: Tree) -> None:
     """By a field of the same kind from anywhere in the file."""
     alike = [each for each in pool if each[0] is not None and each[0] is tree[at][0]]
-    tree[at] = list(draw.choice(alike)) if alike else tree[at]
+    tree[at] = deepcopy(draw.choice(alike)) if alike else tree[at]  # it may hold this one
 
 
 def _renumber(draw: Draw, tree: Tree, at: int, pool: Tree) -> None:
