@@ -8,6 +8,7 @@ and order become others, so that what a model says is damaged, not how it is wri
 from __future__ import annotations
 
 import gc
+import math
 import random
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -123,11 +124,30 @@ def _larger() -> Iterator[bytes]:
         node("Cast", "m", "y", to=1),
     ]
     yield model(quantised, x, y, codes)
+    yield from _of_microsoft()
     words = [node("StringConcat", "t u", "y")]
     texts = {"t": np.array(["a", "b"], object), "u": np.array(["c", "d"], object)}
     yield model(words, {}, y, texts, opset=20)
     yield model([node("DFT", "x", "y", axis=1)], {"x": [2, 4, 1]}, y, opset=17)
     yield model([node("GridSample", "x g", "y")], image, y, {"g": np.zeros((1, 2, 2, 2), FLOAT)}, opset=16)
+
+
+def _of_microsoft() -> Iterator[bytes]:
+    """Operators of com.microsoft and of trees."""
+    domain, y = "com.microsoft", {"y": None}
+    opsets = {"": 18, domain: 1, "ai.onnx.ml": 3}
+    packed = {"w": np.zeros((2, 1, 16), np.uint8), "s": np.ones((2, 1), FLOAT)}
+    sizes: dict[str, Any] = {"K": 32, "N": 2, "bits": 4, "block_size": 32}
+    yield model([node("MatMulNBits", "x w s", "y", domain, **sizes)], {"x": [1, 32]}, y, packed, opsets)
+    norm = node("SkipLayerNormalization", "x x g", "y", domain)
+    yield model([norm], {"x": [1, 2, 4]}, y, {"g": np.ones(4, FLOAT)}, opsets)
+    heads = node("MultiHeadAttention", "x x x", "y", domain, num_heads=2)
+    yield model([heads], {"x": [1, 2, 4]}, y, {}, opsets)
+    batch = node("BatchNormalization", "x g g g g", "y")
+    yield model([batch], {"x": [1, 2, 3]}, y, {"g": np.ones(2, FLOAT)}, opsets)
+    rows = {"x": [1, 2]}
+    scaled = node("Scaler", "x", "y", "ai.onnx.ml", offset=[1.0, 2.0], scale=[1.0, 0.5])
+    yield model([scaled], rows, y, {}, opsets)
 
 
 # Changes of fields
@@ -290,7 +310,9 @@ def _tried(path: Path, *, is_called: bool = True) -> str:
 
 
 def _small(value: Any) -> Any:
-    sides = [side if isinstance(side, int) and 0 <= side < 8 else 2 for side in value.shape or ()]
+    sides = [side if isinstance(side, int) and 0 <= side < 65 else 2 for side in value.shape or ()]
+    if math.prod(sides) > 1 << 16:
+        sides = [1] * len(sides)
     dtype = value.element.numpy if value.element is not None else np.dtype(np.float32)
     if dtype.kind == "O":
         return np.full(sides, "a", object)
