@@ -34,6 +34,7 @@ __all__ = ["main", "mutated", "stages", "tried"]
 ENOUGH = 0.95  # of the faults
 LIMITS = (300, 1200, 7200)  # seconds of processor time for the tests of each stage
 PATIENCE = 10  # by the wall's clock a run may take so many times its processor time
+NOT_IN_RESULTS = "in no result"  # where make fuzz has nothing to find
 MEMORY = 4 << 30  # bytes for one process
 BESIDES = ("tests/gradients", "tests/ops", "tests/functions", "tests/properties")  # what is quickest first
 # What needs a network, another language, or other packages would find nothing.
@@ -61,6 +62,8 @@ FUZZ = {
     "lower": (COMPILED, ON_A_GPU, GRAPHS),
     "runtime": (ON_A_GPU, ("views", 300), GRAPHS),
 }
+
+Found = tuple[Fault, str, str, float]  # by tests, by make fuzz, in so many seconds
 
 
 def mutated(fault: Fault, text: str) -> str:
@@ -199,6 +202,8 @@ def is_sound(
 
 def fuzzed(fault: Fault, copies: Copies, copy: Path) -> str:
     """The random program or graph that finds a fault which is planted in a copy, or nothing."""
+    if not fault.in_results:
+        return NOT_IN_RESULTS
     for part, count in FUZZ[Path(fault.file).parts[1]]:
         command = ["scripts.fuzz", "--only", part, "--jobs", "1", "--seed"]
         last = 0
@@ -261,7 +266,7 @@ def main(arguments: Sequence[str]) -> int:
         if not options.only or any(word in f"{each.file} {each.what}" for word in options.only)
     ]
     tests, fuzz = not options.only_fuzz, options.with_fuzz or options.only_fuzz
-    rows = []
+    rows = list[Found]()
     with tempfile.TemporaryDirectory(prefix="webgrad-mutants-") as folder:
         copies = Copies(Path(folder))
         for number in range(max(1, options.jobs)):
@@ -270,17 +275,22 @@ def main(arguments: Sequence[str]) -> int:
             how = {"fuzz": fuzz, "first_only": options.nearest, "tests": tests}
             work = {pool.submit(tried, each, copies, **how): each for each in chosen}
             for each in as_completed(work):
-                fault, (found, by_fuzz, seconds) = work[each], each.result()
-                rows.append((fault, found, by_fuzz, seconds))
+                fault, (by_tests, by_fuzz, seconds) = work[each], each.result()
+                rows.append((fault, by_tests, by_fuzz, seconds))
                 number = FAULTS.index(fault) + 1
-                said = [each or "NOT FOUND" for each in (*[found] * tests, *[by_fuzz] * fuzz)]
+                said = [each or "NOT FOUND" for each in (*[by_tests] * tests, *[by_fuzz] * fuzz)]
                 print(f"{number} {fault.file}: {fault.what}: {', '.join(said)} ({seconds:.0f} s)", flush=True)
     report(rows, tests=tests, fuzz=fuzz)
-    counted = 1 if tests else 2
-    return 0 if sum(1 for each in rows if each[counted]) >= ENOUGH * len(rows) else 1
+    found = shown(rows, 1 if tests else 2)
+    return 0 if sum(map(bool, found)) >= ENOUGH * len(found) else 1
 
 
-def report(rows: Sequence[tuple[Fault, str, str, float]], *, tests: bool, fuzz: bool) -> None:
+def shown(rows: Sequence[Found], at: int) -> list[str]:
+    """What found each fault that could be found."""
+    return [str(row[at]) for row in rows if row[at] != NOT_IN_RESULTS]
+
+
+def report(rows: Sequence[Found], *, tests: bool, fuzz: bool) -> None:
     """The table, and counts."""
     asked = [(1, "tests")] * tests + [(2, "make fuzz")] * fuzz
     columns = ("fault", *(f"found by {name}" for _, name in asked), "seconds")
@@ -291,7 +301,8 @@ def report(rows: Sequence[tuple[Fault, str, str, float]], *, tests: bool, fuzz: 
     print()
     print(table(columns, lines))
     for at, name in asked:
-        print(f"{sum(1 for row in rows if row[at])} of {len(rows)} found by {name}", flush=True)
+        found = shown(rows, at)
+        print(f"{sum(map(bool, found))} of {len(found)} found by {name}", flush=True)
 
 
 if __name__ == "__main__":

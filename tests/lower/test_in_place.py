@@ -41,11 +41,18 @@ def elsewhere(kind: str) -> tuple[Tensor, Tensor]:
         "another dtype": x.astype(wg.int32),
         "another shape": x[:4] * 2.0,
         "one element": x * x[1, 2],
+        "an element computed from it": x * (x + 1.0)[1, 2],
     }
     return made[kind], x
 
 
-@pytest.mark.parametrize("kind", ["another place", "a fold", "another dtype", "another shape", "one element"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("another place", "a fold", "another dtype", "another shape"),
+        *("one element", "an element computed from it"),
+    ],
+)
 def test_what_is_read_elsewhere_is_not_written_to(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexing, "FEW", -1)  # elements of what is known are not taken at once
     assert planned(elsewhere(kind))[1] == {}

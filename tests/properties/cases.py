@@ -31,6 +31,7 @@ from tests.properties.helpers import (
     draw,
     flushed,
     place,
+    slack_of,
     specials,
     wide,
 )
@@ -139,7 +140,7 @@ def _map_case(maker: Maker, label: str, operands: Sequence[Operand]) -> Case:
         with np.errstate(all="ignore"):
             return np.asarray(op.numpy(*map(wide, values))).reshape(node.sig.shape)
 
-    return Case(f"{op.name}, {label}", node, tuple(map(wanted, choices)), ulps)
+    return Case(f"{op.name}, {label}", node, tuple(map(wanted, choices)), ulps, slack_of(op))
 
 
 def maps(maker: Maker) -> Cases:

@@ -126,7 +126,7 @@ def test_what_is_wrong_at_a_point_is_found(monkeypatch: pytest.MonkeyPatch) -> N
     """A gradient at a kink, a NaN that is passed over, a bool that became a number, and what raises."""
     maximum, kinks = KINKS["maximum"], dict.fromkeys(KINKS, replace(KINKS["maximum"], slopes=([1] * 4,) * 2))
     assert maximum.slopes != kinks["maximum"].slopes
-    monkeypatch.setattr("tests.properties.points.KINKS", kinks)
+    monkeypatch.setattr("tests.properties.points.slopes.KINKS", kinks)
     monkeypatch.setattr("webgrad.argmax", lambda x, axis: wg.nan_to_num(x).min(axis).astype(wg.int32))
     monkeypatch.setattr(
         "webgrad.masked_fill", lambda x, mask, number: wg.where(mask, number, x.astype(wg.int32))

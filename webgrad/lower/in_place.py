@@ -22,7 +22,7 @@ def in_place_results(graph: Snapshot, groups: Sequence[Group]) -> dict[int, int]
     found: dict[int, int] = {}
     for group in groups:
         if group.kind == "map" and is_flat(graph, group):
-            elsewhere = picked(graph, group)  # read at places that another thread may have written to
+            elsewhere = _read_elsewhere(graph, group)
             for output in group.outputs:
                 leaf = graph.donations.get(output, -1)
                 if (
@@ -32,6 +32,19 @@ def in_place_results(graph: Snapshot, groups: Sequence[Group]) -> dict[int, int]
                     and _is_alike(graph, leaf, output)
                 ):
                     found[output] = leaf
+    return found
+
+
+def _read_elsewhere(graph: Snapshot, group: Group) -> set[int]:
+    """What another thread may have written to before it is read: what single elements are taken from, and
+    what that is computed from.
+    """
+    found, waiting = set[int](), picked(graph, group)
+    while waiting:
+        each = waiting.pop()
+        if each not in found:
+            found.add(each)
+            waiting += graph.inputs[each] if each in group.inside else ()
     return found
 
 

@@ -76,6 +76,10 @@ class Model:
         """A table of inputs, outputs, operators by count, weights, operator sets and producer."""
         return summary_of(self.contents, self.inputs, self.source, self.waits)
 
+    def is_known(self, name: str, value: Any) -> bool:
+        """Whether an input's numbers are needed on the host, so that each value is a capture of its own."""
+        return self._program.is_known(name, value)
+
     def state_dict(self) -> dict[str, wg.Tensor]:
         """Its weights by their names in the file: tensors that may be changed in place.
 

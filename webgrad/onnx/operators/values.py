@@ -21,6 +21,7 @@ __all__ = [
     "bounded",
     "has_type",
     "is_array",
+    "is_for_tensors",
     "is_held",
     "moves",
     "stored",
@@ -48,7 +49,17 @@ def bounded(*sizes: Any) -> Any:
 
 def is_held(value: Any) -> bool:
     """Whether a value is a tensor, or an array that one can hold."""
-    return not is_array(value) or type_of(code_of(value.dtype)).webgrad is not None
+    return not is_array(value) or _is_of_webgrad(value.dtype)
+
+
+def is_for_tensors(value: Any) -> bool:
+    """Whether a value is an array that a tensor can hold: texts and types of few bits stay arrays."""
+    return is_array(value) and _is_of_webgrad(value.dtype)
+
+
+@cache
+def _is_of_webgrad(dtype: Any) -> bool:
+    return type_of(code_of(dtype)).webgrad is not None
 
 
 @cache
