@@ -19,7 +19,7 @@ from .graph import Function, Graph, Node, Reference, names_of
 from .operators import Operator
 from .operators.values import is_for_tensors, stored, uploaded
 
-__all__ = ["Run", "Scope", "Uploads", "Values", "WaitsError", "as_tensor", "is_for_tensors"]
+__all__ = ["CANNOT", "Run", "Scope", "Uploads", "Values", "WaitsError", "as_tensor", "is_for_tensors"]
 
 
 class WaitsError(Exception):
@@ -28,6 +28,9 @@ class WaitsError(Exception):
     place = 0  # of the node, or of the one around it, in the graph that runs
 
 
+# What an operator raises for values that are not for it, its own errors aside
+CANNOT = (TypeError, ValueError, IndexError, KeyError, ArithmeticError, AttributeError, MemoryError)
+MOST_RUN = 1 << 22  # nodes in one call
 HOST = 1 << 16  # elements: larger arrays are worked on, and made, on the device
 Values = dict[str, Any]
 Uploads = dict[tuple[int, bool], tuple[Array, wg.Tensor]]  # by an array's identity, and whether on the host
@@ -73,6 +76,7 @@ class Run:
     made: dict[Any, Any] = field(default_factory=dict)  # of attributes, by identity, of all the model's runs
     inner: Callable[[Graph, Values], list[Any]] | None = None  # runs branches and bodies, captured apart
     waits: list[str] = field(default_factory=list)  # nodes that needed a computed value on the host
+    count: int = 0  # of nodes that were run
 
     def model(self, graph: Graph, values: Values) -> list[Any]:
         """The outputs of a model's graph, of which inputs and weights are given by name."""
@@ -105,6 +109,11 @@ class Run:
 
     def node(self, node: Node, scope: Scope) -> Sequence[Any]:
         """What a node gives."""
+        self.count += 1
+        if self.count > MOST_RUN:
+            raise wg.ModelFileError(
+                f"{node.label}: {MOST_RUN:,} nodes have run in one call: a loop without end"
+            )
         inputs = [scope.find(name) if name else None for name in node.inputs]
         attributes = _given(node.attributes, scope) if node.refers else node.attributes
         if isinstance(node.operator, Function):
@@ -138,7 +147,9 @@ class Run:
         except wg.WebgradError as error:
             error.args = (f"{node.label} ({operator}): {error}", *error.args[1:])
             raise
-        except (TypeError, ValueError, IndexError, KeyError, ArithmeticError, AttributeError) as error:
+        except MemoryError as error:
+            raise wg.OutOfMemoryError(f"{node.label} ({operator}): {error}") from error
+        except CANNOT as error:
             shapes = ", ".join(_described(each) for each in inputs)
             raise wg.ModelFileError(f"{node.label} ({operator}) cannot take {shapes}: {error}") from error
 

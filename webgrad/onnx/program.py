@@ -8,7 +8,7 @@ text is given, or gradients are asked for, the graph runs as it stands, node by 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from threading import RLock
 from typing import Any
 
@@ -22,16 +22,23 @@ from .graph import Contents, Graph, names_of
 from .host_values import needed_on_host
 from .operators.values import uploaded
 
-__all__ = ["Program"]
+__all__ = ["Program", "Uploading"]
 
 LARGE = 1024  # elements: larger integer weights lie on the device, smaller ones may be shapes
 MAX_FLOATS, MAX_WHOLE = 8, 64  # elements: larger inputs are never part of a capture's key
 
 
+def _ignore(nbytes: int) -> None:
+    """Nobody watches."""
+
+
+Uploading = Callable[[int], None]
+
+
 class Program:
     """A model that can be called. `waits` are the nodes whose inputs the host has to wait for."""
 
-    def __init__(self, contents: Contents, device: Any) -> None:
+    def __init__(self, contents: Contents, device: Any, uploading: Uploading = _ignore) -> None:
         self.contents = contents
         self.device = device
         self.waits: tuple[str, ...] = ()
@@ -40,7 +47,7 @@ class Program:
         weights = contents.graph.weights
         self._names = [name for name, array in weights.items() if self._is_parameter(name, array)]
         self._arrays = {name: weights[name] for name in weights if name not in set(self._names)}
-        self._parameters = self._uploaded(self._names)
+        self._parameters = self._uploaded(self._names, uploading)
         self._is_released = False
         self._lasting = frozenset(map(id, arrays_of_file(contents)))
         self._kept: Uploads = {}
@@ -101,11 +108,23 @@ class Program:
         from here on.
         """
         if not self._is_released:
-            missing = self._uploaded(name for name in self._names if name not in self._parameters)
-            self._parameters = {name: (self._parameters | missing)[name] for name in self._names}
+            # Weights that are equal now need not be so after a step: each is a tensor of its own.
+            weights = self.contents.graph.weights
+            owners = {id(each): name for name, each in self._parameters.items()}
+            for name in self._names:
+                if name not in self._parameters or owners[id(self._parameters[name])] != name:
+                    self._parameters[name] = uploaded(np.array(weights[name]), self.device)
+            self._parameters = {name: self._parameters[name] for name in self._names}
             self._begin(self.contents.graph, {**self._arrays, **self._parameters})
             self._is_released = True
         return dict(self._parameters)
+
+    def with_weights(self, given: Values, weights: Values) -> Values:
+        """A call with other tensors as weights, run as it stands: who captures it is its caller."""
+        self.release()
+        placed = {name: self.placed(name, each) for name, each in given.items()}
+        found = self.run(self._graph, {**self._values, **weights, **placed})
+        return {name: self._returned(each) for name, each in found.items()}
 
     def run_of(self, *, captures: bool = False) -> Run:
         """An evaluation; with `captures` branches and bodies outside of captured parts are captured too."""
@@ -122,13 +141,14 @@ class Program:
             return False
         return array.size > LARGE if array.dtype.kind in "iub" else array.ndim > 0
 
-    def _uploaded(self, names: Iterable[str]) -> dict[str, wg.Tensor]:
-        """Weights as tensors, one for equal names of one array."""
+    def _uploaded(self, names: Sequence[str], uploading: Uploading) -> dict[str, wg.Tensor]:
+        """Weights as tensors, one for equal names of one array; `uploading` hears of the bytes of each."""
         weights = self.contents.graph.weights
         made: dict[int, wg.Tensor] = {}
-        for name in (names := list(names)):
+        for name in names:
             if id(weights[name]) not in made:
                 made[id(weights[name])] = uploaded(weights[name], self.device)
+                uploading(weights[name].nbytes)
         return {name: made[id(weights[name])] for name in names}
 
     def placed(self, name: str, given: Any) -> Any:
