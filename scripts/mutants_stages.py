@@ -21,7 +21,7 @@ class Fault:
     new: str
     what: str
     tests: tuple[str, ...] = ()  # to be tried before those of the file's name
-    in_results: bool = True  # False: it changes how many kernels there are, and no number
+    in_results: bool = True  # False: no number shows it, only counts, or what a guard lets through
 
 
 def planted(file: str, *rows: Row, tests: tuple[str, ...] = (), in_results: bool = True) -> tuple[Fault, ...]:

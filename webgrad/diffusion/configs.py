@@ -15,7 +15,6 @@ import webgrad as wg
 __all__ = ["by_block", "read_config"]
 
 Record = TypeVar("Record")
-Each = TypeVar("Each")
 
 
 def read_config(
@@ -49,10 +48,10 @@ def _as_tuple(value: Any) -> Any:
     return tuple(map(_as_tuple, value)) if isinstance(value, list) else value
 
 
-def by_block(value: Each | Sequence[Each], count: int) -> list[Each]:
+def by_block(value: Any, count: int) -> list[Any]:
     """A setting for each of a network's blocks: what is given for all of them counts for each."""
     if isinstance(value, list | tuple):
         if len(value) != count:
             raise wg.ModelFileError(f"there are {count} blocks, and settings for {len(value)}: {value}")
         return list(value)
-    return [value] * count  # type: ignore[list-item]
+    return [value] * count

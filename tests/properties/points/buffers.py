@@ -67,6 +67,8 @@ def again(p: Points) -> Cases:
             for at, pair in enumerate(zip(found, wanted, strict=True))
         ]
         del x, y, found
+        if p.chance(0.4):  # a result that nobody asks for
+            kept.pop(int(p.random.integers(-2, 0)))
         if p.chance(0.5):
             label, tensor, exact = kept.pop(int(p.random.integers(len(kept))))
             yield p.case(label, p.tensor(tensor.numpy()), exact, 1, 1e-3)

@@ -16,6 +16,7 @@ import webgrad as wg
 from ...arrays import Array, np
 from .noise_levels import (
     Training,
+    check_steps,
     exponential,
     karras,
     kept_shares,
@@ -142,6 +143,7 @@ class DPMSolver(_Levels):
 
     def schedule(self, steps: int) -> Schedule:
         """The rows of so many steps."""
+        check_steps(steps, self.num_train_timesteps - 1)
         known = {"solver_order": (1, 2), "algorithm_type": _ALGORITHMS, "solver_type": ("midpoint", "heun")}
         for name, values in known.items():
             if getattr(self, name) not in values:
@@ -238,6 +240,7 @@ class FlowMatching:
 
     def schedule(self, steps: int) -> Schedule:
         """The rows of so many steps."""
+        check_steps(steps, self.num_train_timesteps)
         ends = self._shifted(np.asarray([1.0, 1 / self.num_train_timesteps]))
         levels = self._shifted(np.linspace(ends[0], ends[1], steps))
         if self.use_karras_sigmas or self.use_exponential_sigmas:

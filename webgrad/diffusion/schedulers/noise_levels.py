@@ -16,6 +16,7 @@ from ...arrays import Array, np
 
 __all__ = [
     "Training",
+    "check_steps",
     "exponential",
     "karras",
     "kept_shares",
@@ -81,10 +82,15 @@ def cosine_betas(count: int, offset: float = 0.008, largest: float = 0.999) -> A
     return np.asarray(np.minimum(1 - shares[1:] / shares[:-1], largest))
 
 
+def check_steps(count: int, most: int) -> None:
+    """Raise for a number of steps that cannot be."""
+    if not 1 <= count <= most:
+        raise wg.ArgumentError(f"steps are 1 to {most} here, not {count}")
+
+
 def times_of(spacing: str, trained: int, count: int, offset: int = 0) -> Array:
     """Which steps of training sampling goes through, from the noisiest."""
-    if not 1 <= count <= trained:
-        raise wg.ArgumentError(f"steps are 1 to {trained}, those of training, not {count}")
+    check_steps(count, trained)
     if spacing == "linspace":
         return np.linspace(0, trained - 1, count)[::-1]
     if spacing == "leading":

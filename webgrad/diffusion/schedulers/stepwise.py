@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import webgrad as wg
 
 from ...arrays import Array, np
-from .noise_levels import Training, kept_shares, original_of, times_of
+from .noise_levels import Training, check_steps, kept_shares, original_of, times_of
 from .rows import Row, Schedule
 
 __all__ = ["DDIM", "DDPM", "LCM"]
@@ -134,8 +134,7 @@ class LCM(_Stepwise):
 
     def schedule(self, steps: int) -> Schedule:
         """The rows of so many steps."""
-        if not 1 <= steps <= self.original_inference_steps:
-            raise wg.ArgumentError(f"steps are 1 to {self.original_inference_steps} here, not {steps}")
+        check_steps(steps, self.original_inference_steps)
         shares = kept_shares(self)
         stride = self.num_train_timesteps // self.original_inference_steps
         every = (np.arange(1, self.original_inference_steps + 1) * stride - 1)[::-1]
