@@ -10,6 +10,7 @@
 #   make test-torch   layers, functions, losses and optimisers against torch, in an environment of its own
 #   make test-programs   public PyTorch programs, in torch and here from the same weights  (ARGS="gpt --mirrors <folder>")
 #   make test-transformers   every family of models, and SmolLM2's answers, against transformers
+#   make test-diffusers   parts, schedulers and pipelines of diffusion models, against diffusers
 #   make conformance SUITE=<checkout>   the array API's own suite on cpu and GPU  (ARGS="--device cpu")
 #   make conformance-onnx   the ONNX standard's backend tests on cpu and GPU  (ARGS="--opencv <folder>" for its models too)
 #   make tint     check every shader with Tint too; needs npm
@@ -24,7 +25,7 @@
 #   make docs     the documentation as a site, in site/: open site/index.html
 #   make clean    remove .venv, the other environments of tests and benchmarks, and every cache
 
-TARGETS := demo test check test-long format test-browser test-torch test-programs test-transformers conformance conformance-onnx tint bench bench-peers bench-browser promises fault soak fuzz mutants docs clean
+TARGETS := demo test check test-long format test-browser test-torch test-programs test-transformers test-diffusers conformance conformance-onnx tint bench bench-peers bench-browser promises fault soak fuzz mutants docs clean
 MARK := webgrad-python-is-new-enough
 ASK := -c "import sys; print('$(MARK)' if sys.version_info >= (3, 11) else '')" 2>&1
 probe = $(if $(filter $(MARK),$(shell $(1) $(ASK))),$(1))

@@ -148,8 +148,8 @@ def _report(runs: Sequence[Counts], listed: Sequence[Expectation]) -> int:
         for problem in _problems(counts):
             print(problem)
             wrong = 1
-        for name in counts.expected.intersection(counts.agreed):
-            print(f"{counts.suite.name} on {counts.device}: agrees, though listed: {name}")
+    for device, name in _needless(runs):
+        print(f"{device}: agrees, though listed: {name}")
     every = [name for counts in runs for name in (*counts.agreed, *counts.listed, *counts.wrong)]
     for name in stale((each.test for each in listed), every):
         print(f"listed in conformance/{LIST.name}, but in no suite: {name}")
@@ -169,6 +169,12 @@ def _problems(counts: Counts) -> Iterator[str]:
     yield from (f"{where}: {name}: {what}" for name, what in counts.wrong.items())
     if len(counts.agreed) < counts.least <= counts.total:
         yield f"{where}: {len(counts.agreed):,} agree, and {counts.least:,} must"
+
+
+def _needless(runs: Sequence[Counts]) -> list[tuple[str, str]]:
+    """What is listed for a device and agrees there, in every suite that has a case of this name."""
+    agreed = {(run.device, name) for run in runs for name in run.expected.intersection(run.agreed)}
+    return sorted(agreed - {(run.device, name) for run in runs for name in run.listed})
 
 
 if __name__ == "__main__":

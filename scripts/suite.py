@@ -47,6 +47,7 @@ GROUPS = (
         "test_errors_page.py",
         "torch",
         "transformers",
+        "diffusers",
     ),
 )
 # What runs with subgroups of another size than all others, since kernels are chosen by it.

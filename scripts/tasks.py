@@ -24,11 +24,11 @@ from scripts.conformance import FOLDER as CONFORMANCE_VENV
 from scripts.driver import main as ensure_driver
 from scripts.npm import FOLDER as NPM
 from scripts.npm import ensure_packages
+from scripts.peer_tests import SUITES
 from scripts.setup import main as setup
 from scripts.suite import GROUPS, WHOLE, arguments_of, lanes_of, run_groups
 from scripts.system import ROOT, VENV, say, venv_python
 from scripts.torch_tests import FOLDER as TORCH_VENV
-from scripts.transformers_tests import FOLDER as TRANSFORMERS_VENV
 
 __all__ = ["TARGETS", "main"]
 
@@ -117,7 +117,7 @@ def clean(_: Sequence[str]) -> int:
     folders = [
         VENV,
         TORCH_VENV,
-        TRANSFORMERS_VENV,
+        *(each.folder for each in SUITES.values()),
         CONFORMANCE_VENV,
         *ROOT.glob(".venv-onnx-*"),
         ROOT / ".peers",
@@ -204,7 +204,12 @@ TARGETS: Mapping[str, tuple[Step, ...]] = {
     "test-transformers": (
         install_dev,
         driver,
-        python("-m", "scripts.transformers_tests", extra=True, environment=TEST_ENVIRONMENT),
+        python("-m", "scripts.peer_tests", "transformers", extra=True, environment=TEST_ENVIRONMENT),
+    ),
+    "test-diffusers": (
+        install_dev,
+        driver,
+        python("-m", "scripts.peer_tests", "diffusers", extra=True, environment=TEST_ENVIRONMENT),
     ),
     "conformance": (
         install_dev,

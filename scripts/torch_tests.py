@@ -1,7 +1,7 @@
 """The cross-check against torch: `python -m scripts.torch_tests [pytest's arguments]`.
 
 In: pyproject.toml and the version of torch below. Out: .venv-torch, an environment of its own with torch for
-CPUs, made once; then pytest's exit code for tests/torch. scripts/transformers_tests.py makes another with it.
+CPUs, made once; then pytest's exit code for tests/torch. scripts/peer_tests.py makes others with it.
 """
 
 from __future__ import annotations

@@ -74,6 +74,7 @@ ABOVE = (
     "training",
     "models",
     "onnx",
+    "diffusion",
     "torch",
     "cli",
 )  # use public names only
@@ -98,6 +99,7 @@ EXCEPTIONS: tuple[tuple[str, str, frozenset[str], str], ...] = (
     ("amp", "optim", frozenset({"Optimizer"}), "what it steps, for type checkers"),
     ("models", "nn", frozenset(), "a model is made of its modules"),
     ("onnx", "nn", frozenset(), "a loaded model as a module"),
+    ("diffusion", "nn", frozenset(), "its networks are modules"),
     (
         "onnx",
         "io.memory_map",

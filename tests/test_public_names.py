@@ -215,6 +215,7 @@ PUBLIC_NAMES = [
     "diagflat",
     "diagonal",
     "diff",
+    "diffusion",
     "digitize",
     "div",
     "divide",

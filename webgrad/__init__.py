@@ -187,6 +187,7 @@ _LIBRARIES = frozenset(
     {
         "amp",
         "data",
+        "diffusion",
         "fft",
         "io",
         "linalg",

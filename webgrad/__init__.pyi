@@ -18,6 +18,7 @@ from webgrad.functions.array.scatters import Number as _Number
 from webgrad.runtime.device import DeviceLike as _DeviceLike
 from . import amp as amp
 from . import data as data
+from . import diffusion as diffusion
 from . import errors as errors
 from . import fft as fft
 from . import io as io

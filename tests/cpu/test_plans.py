@@ -445,3 +445,21 @@ def test_no_two_results_share_memory() -> None:
     for at, one in enumerate(arrays):
         assert one.flags.c_contiguous
         assert not any(np.shares_memory(one, other) for other in arrays[:at])
+
+
+@pytest.mark.parametrize("columns", [16, 20, 700])
+def test_rows_added_to_a_number_are_one_kernel(columns: int) -> None:
+    rows, count = 40, 300
+    number = primitives.constant("scatter", 0.5, dtypes.float32, CPU)
+    base = primitives.expand(number, (rows, columns))
+    index = apply("subtract", node_of(RNG.integers(0, rows + 2, count).astype(np.int32)), 1)
+    x, factor = drawn(count, columns), drawn(count, 1)
+    product = apply("multiply", x, primitives.expand(factor, (count, columns)))
+    added = primitives.scatter(TABLE["scatter_add"], base, index, product)
+    assert len(check(apply("add", added, 0.0), rounding=4, slack=1e-5).schedule.groups) == 2
+    assert len(check(added, rounding=4, slack=1e-5).schedule.groups) == 1
+    check(added, product, index, rounding=4, slack=1e-5)
+    for heavy in (softmax(x, 1), apply("subtract", x, fold("max", x, 0, keep=True))):
+        check(primitives.scatter(TABLE["scatter_add"], base, index, heavy), rounding=64, slack=1e-4)
+    twice = primitives.scatter(TABLE["scatter_add"], base, index, primitives.take(added, index, 0))
+    check(twice, rounding=8, slack=1e-4)

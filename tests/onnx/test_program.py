@@ -148,3 +148,62 @@ def test_attributes_that_an_operator_has_not_are_refused_when_loaded(tmp_path: P
     data = model([node("Add", "x x", "y", alpha=2)], {"x": [1]}, {"y": [1]})
     with pytest.raises(wg.ModelFileError, match="has no attribute alpha"):
         loaded(tmp_path, data)
+
+
+def waiting_model(tmp_path: Path, tail: int = 1) -> wg.onnx.Model:
+    """Twice the elements of x that are not 0, `tail` times 2 more: their number hangs on x."""
+    nodes = [
+        node("Noted", "x", "a", domain="tests"),
+        node("NonZero", "a", "places", called="found"),
+        node("Transpose", "places", "rows"),
+        node("GatherND", "a rows", "kept"),
+        *(node("Noted", "kept" if not at else f"k{at}", f"k{at + 1}", domain="tests") for at in range(tail)),
+        node("Add", f"k{tail} k{tail}", "y"),
+    ]
+    return loaded(tmp_path, model(nodes, {"x": ["n"]}, {"y": None}, opset=OWN))
+
+
+def test_what_is_around_a_wait_is_captured_apart(tmp_path: Path) -> None:
+    m = waiting_model(tmp_path)
+    x, same, other = floats(1, 0, 3), floats(0, 5, 7), floats(0, 0, 9)
+    assert m(x)["y"].tolist() == [2, 6]
+    assert m.waits == ("found",)
+    m(x)  # what is behind the wait comes a second time, and is captured
+    assert count_of(lambda: m(same)) == 0
+    assert m(same)["y"].tolist() == [10, 14]
+    assert count_of(lambda: m(other)) == 1  # behind the wait, with fewer
+    assert m(other)["y"].tolist() == [18]
+    assert m(floats(0, 0, 0))["y"].tolist() == []
+
+
+def test_many_nodes_behind_a_wait_are_captured_at_once(tmp_path: Path) -> None:
+    m = waiting_model(tmp_path, tail=70)
+    assert m(floats(1, 0, 3))["y"].tolist() == [2, 6]
+    assert count_of(lambda: m(floats(4, 0, 3))) == 0
+
+
+def test_counts_that_are_computed_are_read_while_the_host_waits(tmp_path: Path) -> None:
+    """One wait, though a second node needs what hangs on the same number."""
+    nodes = [
+        node("ReduceSum", "x", "total", keepdims=0),
+        node("Cast", "total", "n", to=7),
+        node("Range", "zero n one", "line", called="first"),
+        node("Add", "n one", "more"),
+        node("Range", "zero more one", "longer", called="second"),
+        node("Mul", "line line", "y"),
+    ]
+    weights = {"zero": np.asarray(0), "one": np.asarray(1)}
+    data = model(nodes, {"x": [1, 2]}, {"y": None, "longer": None}, weights)
+    m = loaded(tmp_path, data)
+    for count in (3, 3, 5):
+        out = m(floats([count, 0]))
+        assert out["y"].tolist() == [at * at for at in range(count)]
+        assert out["longer"].tolist() == list(range(count + 1))
+    assert m.waits == ("first",)
+
+
+def test_texts_and_maps_pass_through(tmp_path: Path) -> None:
+    nodes = [node("ZipMap", "x", "y", domain="ai.onnx.ml", classlabels_strings=["a", "b"])]
+    m = loaded(tmp_path, model(nodes, {"x": [1, 2]}, {"y": None}, opset={"": 18, "ai.onnx.ml": 1}))
+    for _ in range(3):
+        assert m(floats([1, 2]))["y"] == [{"a": 1, "b": 2}]

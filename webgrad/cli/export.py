@@ -1,7 +1,7 @@
 """`webgrad export MODEL OUT`: a model as a page that runs in browsers, without Python.
 
-In: what `chat` and `embed` take, and a folder or an .html file. Out: the page and its path: one that talks
-for a model that writes, one that searches for a model that embeds.
+In: what `chat` and `embed` take, or an ONNX model, and a folder or an .html file. Out: the page and its path:
+one that talks for a model that writes, one that searches for a model that embeds, a form or a picture.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import webgrad as wg
 
@@ -20,6 +19,8 @@ from ..web.embedding import export_embedding_model
 from ..web.folder import check_target
 from ..web.language import export_language_model
 from . import protocols
+from .onnx_export import export_onnx
+from .onnx_models import add_inputs, is_onnx
 from .options import Parser, add_json, clean, count
 from .terminal import Output
 
@@ -34,15 +35,13 @@ def main(arguments: Sequence[str]) -> int:
     folder = check_target(options.out, overwrite=options.force)  # before all the work
     alone = folder != options.out or options.single_file
     start = time.perf_counter()
-    model = protocols.load(options.model, options.device)
-    writes = hasattr(model, "generate")
-    if not writes and options.context is not None:
-        parser.error(f"--context is for models that write, and {options.model} embeds texts")
-    page = _exported(model, options, notes, writes)
+    try:
+        page, kind = _exported(options, parser, lambda line: notes.line(line, notes.dim))
+    except OSError as error:  # a full disk, say
+        raise wg.ArgumentError(f"{options.out} could not be written: {error.strerror or error}") from None
     seconds = time.perf_counter() - start
     files = _files(page, alone)
     if options.json:
-        kind = "chat" if writes else "search"
         print(json.dumps({"page": str(page), "kind": kind, "bytes": sum(files.values()), "files": files}))
         return 0
     print(page, flush=True)
@@ -53,31 +52,32 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _exported(model: Any, options: argparse.Namespace, notes: Output, writes: bool) -> Path:
-    title = clean(options.name) if options.name else _title(options.model, writes)
+def _exported(options: argparse.Namespace, parser: Parser, report: Callable[[str], None]) -> tuple[Path, str]:
+    """The page of a model, and its kind."""
+    if is_onnx(options.model):
+        if options.context is not None:
+            parser.error(f"--context is for models that write, and {options.model} is an ONNX model")
+        return export_onnx(options, _title(options, ""), report)
+    if options.labels is not None or options.input:
+        parser.error(f"--labels and --input are for ONNX models, and {options.model} is none")
+    model = protocols.load(options.model, options.device)
+    writes = hasattr(model, "generate")
+    more = {"single_file": options.single_file, "overwrite": options.force, "report": report}
+    if writes:
+        name = _title(options, "")
+        page = export_language_model(model, options.out, context=options.context, name=name, **more)
+        return page, "chat"
+    if options.context is not None:
+        parser.error(f"--context is for models that write, and {options.model} embeds texts")
+    return export_embedding_model(model, options.out, name=_title(options, "Search with "), **more), "search"
 
-    def report(line: str) -> None:
-        notes.line(line, notes.dim)
 
-    more = {
-        "single_file": options.single_file,
-        "overwrite": options.force,
-        "name": title,
-        "report": report,
-    }
-    try:
-        if writes:
-            return export_language_model(model, options.out, context=options.context, **more)
-        return export_embedding_model(model, options.out, **more)
-    except OSError as error:  # a full disk, say
-        raise wg.ArgumentError(f"{options.out} could not be written: {error.strerror or error}") from None
-
-
-def _title(model: str, writes: bool) -> str:
-    """What the page is called where nobody says so."""
-    entry = wg.models.catalogue().get(model)
-    name = entry.title if entry is not None else clean(Path(model).stem or model)
-    return name if writes else f"Search with {name}"
+def _title(options: argparse.Namespace, before: str) -> str:
+    """What the page is called; where nobody says so, by the model's name."""
+    if options.name:
+        return clean(options.name)
+    entry = wg.models.catalogue().get(options.model)
+    return before + (entry.title if entry is not None else clean(Path(options.model).stem or options.model))
 
 
 def _files(page: Path, alone: bool) -> dict[str, int]:
@@ -86,18 +86,20 @@ def _files(page: Path, alone: bool) -> dict[str, int]:
     if not alone:
         plan = json.loads((page.parent / "plan.json").read_text(encoding="utf-8"))
         names += ["plan.json", "tokenizer.json", *(each["file"] for each in plan["weights"])]
-    return {name: (page.parent / name).stat().st_size for name in names}
+    places = {name: page.parent / name for name in names}
+    return {name: place.stat().st_size for name, place in places.items() if place.exists()}
 
 
 def _megabytes(count: int) -> str:
     return f"{count / 1e6:,.1f} MB"
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     parser = Parser(
         prog="webgrad export",
         description="Write a page that runs a model in browsers: a chat with a model that writes, a "
-        "search through texts with a model that embeds.",
+        "search through texts with a model that embeds, a form for an ONNX model, or a picture where it has "
+        "labels.",
     )
     parser.add_argument("model", metavar="MODEL", help="a name of the catalogue, a source, or a path")
     parser.add_argument("out", metavar="OUT", type=Path, help="a folder, or an .html file to have one file")
@@ -110,6 +112,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="tokens of a conversation (default: 2048, or less where its caches would take over 256 MiB)",
     )
+    labels = "an ONNX model's classes, a line each (default: what it says of itself)"
+    parser.add_argument("--labels", type=Path, metavar="FILE", help=labels)
+    add_inputs(parser)
     parser.add_argument(
         "--device",
         default="cpu",

@@ -64,7 +64,8 @@ def product_program(
     if packed and second is not None:
         panels = replace(_panels(tile, product, second), buffer=len(product.kernel.buffers))
         product, heights = replace(product, b=panels), (tile.height, 0)
-    texts = [gemm_text(tile, direct=product.c is not None, packed=packed)]
+    whole = lowering.n % tile.width == 0
+    texts = [gemm_text(tile, direct=product.c is not None, packed=packed, whole=whole)]
     made, kernel = assembled(product, tile, heights, blocks(tile, *sizes, packed=packed), texts, processor)
     if second is None or not product.k or lowering.swapped:
         return made, kernel

@@ -105,8 +105,7 @@ def _take(values: Sequence[Any], nodes: list[Node], parts: list[Any]) -> bool:
         if isinstance(each, Tensor):
             node = each.node
             nodes.append(node)
-            sig = node.sig
-            parts += (sig if sig.kind == "scalar" else sig.leaf, node.history is not None)
+            parts += (node.sig.given, node.history is not None)
         elif each.__class__ in _WORDS:
             parts.append(each)
         elif each.__class__ in _NUMBERS:
@@ -140,7 +139,7 @@ def _kept(function: Callable[..., Any], args: Any, named: dict[str, Any]) -> _Ke
         return [each.node for each in results]
 
     try:
-        given = [placeholder(_plain(each.node.sig), each.node.history is not None) for each in tensors]
+        given = [placeholder(each.node.sig.given, each.node.history is not None) for each in tensors]
         with noting() as trace:
             results = compute(given)
             check_pure(trace, may_draw=True)
@@ -162,7 +161,3 @@ def _are_new(results: Sequence[Tensor], given: Sequence[Tensor]) -> bool:
     return len(nodes) == len(results) + len(given) and not any(
         id(other) in seen for each in results for other in shares_with(each)
     )
-
-
-def _plain(sig: Any) -> Any:
-    return sig if sig.kind == "scalar" else sig.leaf

@@ -11,13 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from types import MappingProxyType
 from typing import Any
-from weakref import ref
 
 from ..dtypes import float32, int32
-from ..gradients.history import Composed, grad_mode
+from ..gradients.history import grad_mode
 from ..gradients.slots import GradientSlot
 from ..graph.composite import BUNDLE, COMPOSITE, ITEM, Body
-from ..graph.node import Bundle, Node, Signature, made_of, signature
+from ..graph.node import Bundle, Node, Signature, items_of, made_of, signature
 from ..graph.op import LEAF
 from ..graph.snapshot import Snapshot, Walk, snapshot, walk
 from ..graph.trace import ImpureError, RuntimeFloat, RuntimeInt, Trace, is_runtime
@@ -99,7 +98,6 @@ class Recording:
             return
         self._pick = None if len(inputs) == count else _picker(inputs)
         sigs, device = [each.sig for each in roots], roots[0].sig.device
-        self._kind = Node if len(roots) == 1 else Bundle
         if len(roots) == 1:
             self._sig = signature(COMPOSITE, sigs[0].shape, sigs[0].dtype, device, (body,))
             return
@@ -131,14 +129,10 @@ class Recording:
             return []
         inputs = pool if self._pick is None else self._pick(pool)
         has_history = grad_mode.on and any(map(_history_of, inputs))
-        node = made_of(self._sig, inputs, has_history, self._kind)
-        if has_history and node.history is not None:
-            node.history = Composed(node.sig, inputs, self)
-        if node.__class__ is not Bundle:
-            return [node]
-        items = [made_of(each, (node,), has_history) for each in self._items]
-        node.items = [*map(ref, items)]
-        return items
+        if not self._items:
+            return [made_of(self._sig, inputs, has_history, self)]
+        bundle: Any = made_of(self._sig, inputs, has_history, self, Bundle)
+        return items_of(bundle, self._items, has_history)
 
 
 def _flat(graph: Snapshot, placed: dict[int, int]) -> tuple[Any, ...]:

@@ -30,7 +30,7 @@ def by_rule(
 ) -> Found | None:
     """The gradients of an op's inputs, by its rule; None where that cannot be recorded."""
     sig, inputs = history.sig, history.inputs
-    sigs = [_plain(gradient.sig), sig.leaf, *[_plain(each.sig) for each in inputs]]
+    sigs = [gradient.sig.given, sig.leaf, *[each.sig.given for each in inputs]]
     key = (sig, wanted, autocast_dtype(), *sigs)
     if key not in _rules:
         if len(_rules) >= MOST_RULES:
@@ -57,7 +57,7 @@ def through(
     wanted: tuple[bool, ...],
 ) -> Found | None:
     """The gradients of a composite's inputs; None where they cannot be recorded."""
-    seeds = tuple([None if each is None else _plain(each.sig) for each in gradients])
+    seeds = tuple([None if each is None else each.sig.given for each in gradients])
     known: dict[Any, Recording | None] = history.recording.backwards
     key = wanted, seeds, autocast_dtype()
     if key not in known:
@@ -109,7 +109,3 @@ def _recorded(make: Callable[[], Recording]) -> Recording | None:
         return make()
     except (ImpureError, CaptureError):
         return None
-
-
-def _plain(sig: Signature) -> Signature:
-    return sig if sig.kind == "scalar" else sig.leaf

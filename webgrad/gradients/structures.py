@@ -15,7 +15,6 @@ from ..errors import CaptureError
 from ..functions.learning.autocast import autocast_dtype
 from ..functions.recording import Recording, check_pure, placeholder
 from ..graph.node import Node, Signature
-from ..graph.op import SCALAR
 from ..graph.trace import ImpureError, noting
 from ..tensor import Tensor
 from .history import SLOT, Composed, History
@@ -97,9 +96,9 @@ def _structure(
         if history.hooks or history.slot is not None:
             return None
         if wanted is not None and id(vertex) in wanted:
-            code += (_END, _plain(vertex.sig))
+            code += (_END, vertex.sig.given)
         elif kind is GradientSlot:
-            code += (_END if wanted is None else _OTHER_SLOT, _plain(vertex.sig))
+            code += (_END if wanted is None else _OTHER_SLOT, vertex.sig.given)
         elif kind is Composed or (kind is History and history.sig.__class__ is Signature):
             code.append(history.recording if kind is Composed else history.sig)
             for each in history.inputs:
@@ -107,7 +106,7 @@ def _structure(
                 if place is None:
                     place = places[each] = len(given)
                     given.append(each)
-                    code += (_CONSTANT, _plain(each.sig))
+                    code += (_CONSTANT, each.sig.given)
                 code.append(place)
         else:
             return None
@@ -115,13 +114,9 @@ def _structure(
         given.append(vertex)
     for node, seed in seeds:
         if node in places:  # else no gradient goes through it
-            code += (_SEEDED, places[node], _plain(seed.node.sig))
+            code += (_SEEDED, places[node], seed.node.sig.given)
             given.append(seed.node)
     return tuple(code)
-
-
-def _plain(sig: Signature) -> Signature:
-    return sig if sig.op is SCALAR else sig.leaf
 
 
 def _recorded(
@@ -133,9 +128,7 @@ def _recorded(
         with noting(composes=True) as trace:
             vertices = [_stand_in(each, made, wanted) for each in order]
             pairs = [
-                (made[node], Tensor(placeholder(_plain(seed.node.sig))))
-                for node, seed in seeds
-                if node in made
+                (made[node], Tensor(placeholder(seed.node.sig.given))) for node, seed in seeds if node in made
             ]
             ends = [made[each] for each in order if _is_end(each, wanted)]
             found = pulled(pairs, {id(each): each for each in ends}, vertices)
@@ -154,8 +147,8 @@ def _stand_in(vertex: Vertex, made: dict[Any, Node], wanted: Container[int] | No
     if not is_end:
         for each in history.inputs:
             if each not in made:
-                made[each] = placeholder(_plain(each.sig))
-    node = made[vertex] = placeholder(_plain(vertex.sig if is_end else history.sig))
+                made[each] = placeholder(each.sig.given)
+    node = made[vertex] = placeholder((vertex.sig if is_end else history.sig).given)
     if is_end:
         node.history = GradientSlot()
     else:

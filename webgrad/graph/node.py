@@ -21,7 +21,7 @@ from typing import Any
 from weakref import ref
 
 from ..errors import DTypeError
-from ..gradients.history import History, grad_mode
+from ..gradients.history import Composed, History, grad_mode
 from .op import LEAF, SCALAR, Op
 from .refcounts import LISTED
 
@@ -34,6 +34,7 @@ class Signature:
         "device",
         "dtype",
         "form",
+        "given",
         "kind",
         "leaf",
         "nbytes",
@@ -66,6 +67,7 @@ class Signature:
         self.nbytes = self.size * dtype.itemsize
         self.smooth = dtype.kind in "fc" and bool(op.gradient)  # whether gradients go through it
         self.leaf = self if op is LEAF else signature(LEAF, shape, dtype, device)  # of what is computed
+        self.given = self if op is SCALAR else self.leaf  # of what stands for it in a recording
 
     def __repr__(self) -> str:
         sizes = ", ".join(map(str, self.shape))
@@ -163,11 +165,19 @@ def make(op: Op, inputs: tuple[Node, ...], attributes: tuple[Any, ...] = ()) -> 
     return made_of(sig, inputs, has_history)
 
 
-def made_of(sig: Signature, inputs: tuple[Node, ...], has_history: bool, kind: type[Node] = Node) -> Node:
-    """A node that is not computed yet, of a known signature; `has_history` says whether an input has one."""
+def made_of(
+    sig: Signature,
+    inputs: tuple[Node, ...],
+    has_history: bool,
+    recording: Any = None,
+    kind: type[Node] = Node,
+) -> Node:
+    """A node that is not computed yet, of a known signature; `has_history` says whether an input has one, and
+    a composite has the recording that it is made by.
+    """
     node = kind(sig, inputs, None, user_frame())
     if has_history:
-        remember(node)
+        remember(node, recording)
     made = backlog.made
     made.append(ref(node))
     if len(made) >= backlog.limit:
@@ -175,10 +185,23 @@ def made_of(sig: Signature, inputs: tuple[Node, ...], has_history: bool, kind: t
     return node
 
 
-def remember(node: Node) -> None:
+def items_of(bundle: Bundle, sigs: Sequence[Signature], has_history: bool) -> list[Node]:
+    """The items of a bundle, made by the same line."""
+    items = [Node(sig, (bundle,), None, bundle.where) for sig in sigs]
+    if has_history:
+        for each in items:
+            remember(each)
+    bundle.items = [*map(ref, items)]
+    backlog.made.extend(bundle.items)
+    return items
+
+
+def remember(node: Node, recording: Any = None) -> None:
     """Keep a node's history, if gradients go through it and are wanted in this thread."""
-    if node.sig.smooth and grad_mode.on:
-        node.history = History(node.sig, node.inputs)
+    sig = node.sig
+    if sig.smooth and grad_mode.on:
+        inputs = node.inputs
+        node.history = History(sig, inputs) if recording is None else Composed(sig, inputs, recording)
         if grad_mode.made is not None:
             grad_mode.made.add(id(node))
 

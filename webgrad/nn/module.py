@@ -348,6 +348,8 @@ class Module(Hooked):
 
     def _watched(self, name: str) -> Any:
         """An attribute that may change while a model is trained: functions are captured anew when it does."""
+        if not wg.is_captured():
+            return getattr(self, name)
         is_plain = name in self.__dict__ and not hasattr(type(self), name)  # else it may change by itself
         get = functools.partial(_attribute_of, ref(self, version.changed), name)
         return wg.watch(get, version if is_plain else None)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import webgrad as wg
@@ -18,13 +17,15 @@ import webgrad as wg
 from ..arrays import Array, np
 from .graph import Function, Graph, Node, Reference
 from .operators import Operator
-from .operators.values import stored, uploaded
+from .operators.values import is_for_tensors, stored, uploaded
 
 __all__ = ["Run", "Scope", "Uploads", "Values", "WaitsError", "as_tensor", "is_for_tensors"]
 
 
 class WaitsError(Exception):
-    """A node needs a value on the host that is computed on the device: the model cannot be captured."""
+    """A node needs a value on the host that is computed on the device: it cannot be captured."""
+
+    place = 0  # of the node, or of the one around it, in the graph that runs
 
 
 HOST = 1 << 16  # elements: larger arrays are worked on, and made, on the device
@@ -81,7 +82,12 @@ class Run:
         """Run nodes in their order; what nobody reads any more is let go of."""
         scope.nodes = scope.nodes or nodes
         for at, node in enumerate(nodes):
-            scope.values.update(zip(node.outputs, self.node(node, scope), strict=False))
+            try:
+                results = self.node(node, scope)
+            except WaitsError as error:
+                error.place = at  # that of the outermost graph comes last
+                raise
+            scope.values.update(zip(node.outputs, results, strict=False))
             for name in last_uses.get(at, ()):
                 scope.values.pop(name, None)
 
@@ -145,7 +151,8 @@ class Run:
         is_lasting = id(array) in self.lasting
         uploads = self.kept if is_lasting else self.uploads
         found = uploads.get((id(array), on_host))
-        if found is None:
+        # An export has every tensor on its own device meanwhile, those for the host too.
+        if found is None or (on_host and found[1].device != "cpu"):
             with wg.at_capture() if is_lasting else nullcontext():
                 made = as_tensor(array, "cpu" if on_host else self.device)
             found = uploads[id(array), on_host] = array, made
@@ -219,20 +226,6 @@ class _Call:
         if name in operator.host:
             return self.host(value)
         return self.tensor(value) if name not in operator.known and is_for_tensors(value) else value
-
-
-def is_for_tensors(value: Any) -> bool:
-    """Whether a value is an array that a tensor can hold: texts and types of few bits stay arrays."""
-    return isinstance(value, np.ndarray) and _is_of_webgrad(value.dtype)
-
-
-@cache
-def _is_of_webgrad(dtype: Any) -> bool:
-    try:
-        wg.as_dtype(dtype)
-    except wg.WebgradError:
-        return False
-    return True
 
 
 def as_tensor(array: Array, device: Any) -> wg.Tensor:

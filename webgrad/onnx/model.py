@@ -57,6 +57,10 @@ class Model:
     def __call__(self, *args: Any, **named: Any) -> Outputs:
         return Outputs(self._program(self._given(args, named)))
 
+    def is_known(self, name: str, value: Any) -> bool:
+        """Whether an input's numbers are needed on the host, so that each value is a capture of its own."""
+        return self._program.is_known(name, value)
+
     def state_dict(self) -> dict[str, wg.Tensor]:
         """Its weights by their names in the file."""
         return self._program.release()

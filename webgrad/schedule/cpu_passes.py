@@ -7,7 +7,7 @@ every thread has work. Sorts, scatters and transforms are NumPy's.
 from __future__ import annotations
 
 from ..graph.node import Signature
-from .host_ops import HOST_KINDS
+from .host_ops import HOST_KINDS, pulls_inputs
 from .padded_windows import windowed_pads
 from .passes import PAIRS, SHARED, SPLIT_REDUCTIONS, SPLIT_SCANS, Pass, Passes, on_any_profile
 from .sorted_values import sort_values
@@ -33,4 +33,5 @@ CPU_PASSES = Passes(
     shares_kernels=True,
     alone=_is_alone,
     kept=windowed_pads,
+    pulls=pulls_inputs,
 )

@@ -75,18 +75,21 @@ def choose_stored(
     fuse: bool = True,
     alone: Callable[[Signature], bool] = lambda sig: False,
     kept: Callable[[Snapshot], set[int]] = lambda graph: set(),
+    pulls: Callable[[Snapshot, int], bool] = lambda graph, number: False,
 ) -> tuple[set[int], dict[int, Content]]:
     """The nodes to store, and the content of each stored or inner node. Those that are `kept` or `alone` are
-    stored, and what the latter read, before it is moved.
+    stored, and what the latter read, before it is moved, unless they pull it.
     """
     order = [each for each in graph.order() if not is_source(graph.sigs[each])]
     fixed = {each for each in graph.roots if not is_source(graph.sigs[each])}
     if not fuse:
         fixed |= {each for each in order if graph.sigs[each].kind != "move"}
     for each in order:
-        fixed |= {source for source in whole_inputs(graph, each) if not is_source(graph.sigs[source])}
         if graph.sigs[each].kind in ("sort", "scatter", "scan", "fft", "kernel"):
             fixed.add(each)
+        if pulls(graph, each):
+            continue
+        fixed |= {source for source in whole_inputs(graph, each) if not is_source(graph.sigs[source])}
         if alone(graph.sigs[each]):
             read = {_unmoved(graph, source) for source in graph.inputs[each]}
             fixed |= {each} | {source for source in read if not is_source(graph.sigs[source])}
@@ -293,6 +296,9 @@ def _cut_misfits(
             part = content_of(each)
             if part.kind != "map" or part.cost > MAX_OPERAND_COST or len(part.reads) > 2:
                 stored |= _cut_moved(graph, each, stored)
+        return
+    if sig.kind == "scatter":
+        stored |= {each for each in inputs if content_of(each).kind != "map"}
         return
     if sig.kind == "attend":
         for each, most in zip(graph.inputs[number], MAX_ATTENTION_COSTS, strict=False):

@@ -38,13 +38,15 @@ class Pass:
 @dataclass(frozen=True, slots=True)
 class Passes:
     """A backend's passes, whether one of its kernels may have several results, which nodes share a kernel
-    with nothing but movement of what they read, and which are stored.
+    with nothing but movement of what they read, which are stored, and which ops over whole values compute
+    what they read.
     """
 
     passes: tuple[Pass, ...]
     shares_kernels: bool
     alone: Callable[[Signature], bool] = lambda sig: False
     kept: Callable[[Snapshot], set[int]] = lambda graph: set()
+    pulls: Callable[[Snapshot, int], bool] = lambda graph, number: False
 
 
 def on_any_profile(change: Callable[[Snapshot], object]) -> Change:

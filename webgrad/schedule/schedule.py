@@ -20,7 +20,9 @@ def schedule(
     """Group the nodes of a graph into kernels. Without `fuse` every node except movements is a kernel."""
     for each in backend.passes:
         each.change(graph, profile)
-    stored, contents = choose_stored(graph, profile, fuse=fuse, alone=backend.alone, kept=backend.kept)
+    stored, contents = choose_stored(
+        graph, profile, fuse=fuse, alone=backend.alone, kept=backend.kept, pulls=backend.pulls
+    )
     order = graph.order()
     place = {number: at for at, number in enumerate(order)}
     groups = [

@@ -220,8 +220,24 @@ def chosen(x: Any, count: int, replacement: bool, generator: Any) -> Any:
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {x.dtype.name}")
     if not replacement and count > x.shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    return _largest(x.detach(), count, replacement, _uncommon(generator))
+
+
+def choices(chances: Any, count: int, shape: tuple[int, ...]) -> Any:
+    """So many indices of each row of chances, drawn by them, in a shape that begins with their number."""
+    return _choices(chances, count, shape, _uncommon(None))
+
+
+def _uncommon(generator: Any) -> Any:
+    """What draws, or None if that is the common generator: pure functions draw from that one alone."""
     numbers = source(generator)
-    return _largest(x.detach(), count, replacement, None if numbers is wg.random else numbers)
+    return None if numbers is wg.random else numbers
+
+
+@wg.pure
+def _choices(chances: Any, count: int, shape: tuple[int, ...], numbers: Any) -> Any:
+    rows = wg.reshape(chances, (-1, chances.shape[-1]))
+    return wg.reshape(wg.swapaxes(_largest(rows, count, True, numbers), 0, 1), shape)
 
 
 @wg.pure

@@ -14,7 +14,7 @@ from ..errors import ArgumentError
 from ..jit.tensor_names import named_tensors
 from .bundle import Bundle
 from .folder import check_target, write_export
-from .pictures import picture_facts
+from .pictures import picture_facts, picture_inputs
 
 __all__ = ["export"]
 
@@ -30,6 +30,7 @@ def export(
     labels: Sequence[str] = (),
     mean: float | Sequence[float] = 0.0,
     std: float | Sequence[float] = 1.0,
+    shares: bool = False,
     inverted: bool = False,
     samples: Sequence[Any] = (),
     single_file: bool = False,
@@ -47,9 +48,12 @@ def export(
     - Several functions that share weights and state are exported together as a dict, with their examples as
       a dict by the same names.
     - `labels` make the page an image classifier: the first input is a picture, or a batch of one, and the
-      output its scores. `mean` and `std` are taken from and divided by, of values from 0 to 1, `inverted`
-      means light on dark, `samples` are pictures to try: arrays of (height, width), with channels last or
-      first, of bytes or of floats from 0 to 1, or pairs of a label and such an array.
+      output its scores, or with `shares` what softmax makes of them. `mean` and `std` are taken from and
+      divided by, of values from 0 to 1, `inverted` means light on dark, `samples` are pictures to try:
+      arrays of (height, width), with channels last or first, of bytes or of floats from 0 to 1, or pairs of
+      a label and such an array.
+    - Without labels an input that is a batch of one picture may be picked as a file or taken by a camera;
+      `mean` and `std` hold for it too.
     - `single_file`, or a path that ends in .html, makes one HTML file, which works from a disk.
     - An earlier export in the same place is replaced; other files of the same names only with `overwrite`.
 
@@ -79,9 +83,9 @@ def export(
         facts = picture_facts(
             next(iter(bundle.graphs.items())), labels, mean=mean, std=std, inverted=inverted, samples=samples
         )
-        page, facts = "classifier", {"title": title, **facts}
+        page, facts = "classifier", {"title": title, **facts, "scores": "shares" if shares else "logits"}
     else:
-        page, facts = "plain", {"title": title}
+        page, facts = "plain", {"title": title, "pictures": picture_inputs(bundle.graphs, mean, std)}
     return write_export(bundle, path, page, facts, single_file=single_file, overwrite=overwrite)
 
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..arrays import np
 from ..errors import ArgumentError
 from .trace import Graph
 
-__all__ = ["picture_facts"]
+__all__ = ["picture_facts", "picture_inputs"]
 
 _CHANNELS = (1, 3)
+_SMALLEST = 16  # pixels of a side: what is smaller is rarely a picture
 
 
 def picture_facts(
@@ -57,6 +58,31 @@ def picture_facts(
         "labels": [str(each) for each in labels],
         "samples": [_sample(each) for each in samples],
     }
+
+
+def picture_inputs(
+    graphs: Mapping[str, Graph], mean: float | Sequence[float], std: float | Sequence[float]
+) -> dict[str, dict[str, Any]]:
+    """The inputs that may be pictures, (1, 1 or 3 channels, height, width) of floats, by their names.
+
+    A form offers files and a camera for them.
+    """
+    found = {}
+    for graph in graphs.values():
+        for each in graph.inputs:
+            sides = each.shape[1:] if each.kind == "tensor" and len(each.shape) == 4 else ()
+            if (
+                each.shape[:1] != (1,)
+                or each.dtype.kind != "f"
+                or not {*sides[:1], *sides[2:]} & {*_CHANNELS}
+            ):
+                continue
+            layout, channels, height, width = _layout(each.shape)
+            if min(height, width) >= _SMALLEST:
+                facts = {"height": height, "width": width, "channels": channels, "layout": layout}
+                facts["mean"] = _each(mean, channels, "mean")
+                found[each.name] = facts | {"std": _each(std, channels, "std")}
+    return found
 
 
 def _layout(shape: tuple[int, ...]) -> tuple[str, int, int, int]:

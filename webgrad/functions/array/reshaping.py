@@ -53,8 +53,9 @@ def part(x: Tensor, axis: int, start: int, stop: int, step: int = 1) -> Tensor:
 
 
 def axis_slice(x: Node, axis: int, start: int, stop: int) -> Node:
-    """Elements start to stop of one axis, as a node of its own and no view."""
+    """Elements start to stop of one axis, which may count from the last, as a node of its own and no view."""
     whole = primitives.whole_ranges(x.sig.shape)
+    axis %= len(whole)
     return primitives.slice_(x, (*whole[:axis], (start, stop, 1), *whole[axis + 1 :]))
 
 

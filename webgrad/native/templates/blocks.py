@@ -20,8 +20,9 @@ from .operands import Field, scratch
 __all__ = ["INDEX", "BlockWeights", "packed_text", "weights_text"]
 
 STRETCH = 64  # runs whose scales are taken out at a time
-PREFETCH = 4096  # bytes ahead, by measuring: with 512 products take a quarter longer
+PREFETCH = 4096  # bytes ahead, by measuring: with 512 products take a quarter longer, with none a third
 INDEX = [("ptr", "fields"), ("i64", "row"), ("i64", "rows"), ("ptr", "out")]  # parameters of `fill_index`
+_LINE = 64  # bytes of a line of the cache
 _TOGETHER = 64  # rows of weights whose index is computed at a time
 _MOST_SUMS = {16: 2, 32: 4, 64: 16}  # bytes of a register → sums that stay in registers, LANES wide
 _MOST_TOGETHER = 8  # rows of x
@@ -170,6 +171,7 @@ class _Product:
             for at in range(count):
                 self._take_scales(f.add(starts[at], first), number, scales[at], offsets[at : at + 1])
             with f.loop(0, number) as block:
+                self._fetch_ahead([f.add(each, first) for each in starts], block)
                 for at in range(count):
                     place = f.add(first, block)
                     own = scales[at], offsets[at] if offsets else ""
@@ -208,14 +210,21 @@ class _Product:
         if found[1] is not None:
             self.f.store(kind, found[1], offsets[0], place, "float")
 
+    def _fetch_ahead(self, starts: list[str], block: str) -> None:
+        """What each row has in its first region: a line of the cache, once for all small blocks in it."""
+        f, (_, nbytes) = self.f, BLOCKS[self.format.name].regions[0]
+        each = max(1, _LINE // nbytes)  # blocks
+        with f.when(f(f"icmp eq i64 {f(f'srem i64 {block}, {each}')}, 0")):
+            for start in starts:
+                place = f.at(self.words, f.multiply(f.add(start, block), nbytes))
+                f.prefetch(f.at(place, PREFETCH))
+
     def _add_block(
         self, at: str, place: str, block: str, own: tuple[str, str], x: list[str], sums: list[str]
     ) -> None:
         """Add the products of a block that is the one `place` in its row, and `block` in its stretch."""
         f, format = self.f, self.format
         regions = self.weights.regions(self.words, self.total, at)
-        ahead = f.at(regions[0], PREFETCH)
-        f.prefetch(ahead)
         first = f.multiply(block, format.runs)
         scales, offsets = (
             [
@@ -226,10 +235,17 @@ class _Product:
         )
         column = f.multiply(place, format.weights)
         lines = [f.at(each, column, "float") for each in x]
-        for number, weight in self.weights.of(regions, scales, offsets):
-            for line, total in zip(lines, sums, strict=True):
+        products = [""] * len(x)  # of every other weight: added to the next one's, before sums are waited for
+        for at_weight, (number, weight) in enumerate(self.weights.of(regions, scales, offsets)):
+            for at_x, (line, total) in enumerate(zip(lines, sums, strict=True)):
                 value = f.load(FLOATS, line, number * LANES, "float", align=4)
-                f.store(FLOATS, f.fma(weight, value, f.load(FLOATS, total)), total)
+                if not format.is_simple:
+                    f.store(FLOATS, f.fma(weight, value, f.load(FLOATS, total)), total)
+                elif at_weight % 2 == 0:
+                    products[at_x] = f(f"fmul {FLOATS} {weight}, {value}")
+                else:
+                    both = f.fma(weight, value, products[at_x])
+                    f.store(FLOATS, f(f"fadd {FLOATS} {f.load(FLOATS, total)}, {both}"), total)
 
 
 # Weights

@@ -55,8 +55,13 @@ class NativeFormat:
 
     @property
     def has_bytes(self) -> bool:
-        """Whether a weight has a byte or more: little is computed for what is read."""
+        """Whether a weight has a byte or more."""
         return BLOCKS[self.name].nbytes >= self.weights
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether little is computed for a weight."""
+        return self.are_codes or self.has_bytes
 
     @property
     def run(self) -> int:

@@ -101,13 +101,14 @@ def _equal(size: int, parts: int, step: int) -> int:
     return max(-(-size // (max(parts, 1) * step)), 1) * step
 
 
-def gemm_text(tile: Tile, *, direct: bool = False, packed: bool = False) -> str:
+def gemm_text(tile: Tile, *, direct: bool = False, packed: bool = False, whole: bool = False) -> str:
     """`kernel`, which calls the holes. What is `direct` sums whole tiles up in C itself: `finish` is then
-    `store_text`'s. If B is `packed`, nothing calls `load_b`.
+    `store_text`'s. If B is `packed`, nothing calls `load_b`. If its columns are `whole` tiles, those of fewer
+    are left out, with a sixth of the time that compiling takes.
     """
-    widths = (tile.width, tile.lanes)
+    widths = (tile.width,) if whole else (tile.width, tile.lanes)
     tiles = (_micro_text(tile, height, width) for width in widths for height in tile.heights)
-    return "\n".join([*tiles, _block_text(tile, direct, packed), _kernel_text(tile)])
+    return "\n".join([*tiles, _block_text(tile, widths, direct, packed), _kernel_text(tile)])
 
 
 def _micro_text(tile: Tile, height: int, width: int) -> str:
@@ -178,7 +179,7 @@ def _kernel_text(tile: Tile) -> str:
     return f.text(private=False)
 
 
-def _block_text(tile: Tile, direct: bool, packed: bool) -> str:
+def _block_text(tile: Tile, widths: tuple[int, ...], direct: bool, packed: bool) -> str:
     """A block of C: for each part of k, A is packed whole, then B, a few panels at a time."""
     f = Function("block", _BLOCK)
     kind, group = tile.kind, tile.group(tile.width) * tile.width
@@ -222,8 +223,8 @@ def _block_text(tile: Tile, direct: bool, packed: bool) -> str:
                 what = f"ptr {a}, ptr {b}, i64 {ks}, ptr {c}, i64 {step}, i1 {first}, i64 {rows}"
                 f.do(f"call void @micro{height}x{width}({what})")
 
-            narrow = f(f"icmp sle i64 {left}, {tile.lanes}")
-            for width, chosen in ((tile.width, f(f"xor i1 {narrow}, true")), (tile.lanes, narrow)):
+            narrow = f(f"icmp sle i64 {left}, {tile.lanes if len(widths) > 1 else 0}")
+            for width, chosen in zip(widths, (f(f"xor i1 {narrow}, true"), narrow), strict=False):
                 with f.when(chosen):
                     with f.loop(0, whole, tile.height) as at_row:
                         call(tile.height, width, at_row, tile.height)

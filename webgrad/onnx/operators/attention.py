@@ -145,9 +145,12 @@ def attended(
 ) -> Any:
     """Attention in one kernel; with an offset it is causal, and the first query has that position."""
     queries, keys = q.shape[2], k.shape[2]
-    if offset is not None and offset not in (0, keys - queries):
+    is_wide = q.dtype.itemsize == 8  # of which GPUs have no such kernel
+    if offset is not None and (is_wide or offset not in (0, keys - queries)):
         bias, offset = bias.and_seen(seen_keys(queries, keys, offset, right=0, device=q.device)), None
     factor = 1.0 / math.sqrt(q.shape[3]) if scale is None else scale
+    if is_wide:
+        return composed(q, k, v, bias, factor)[0]
     options = (bias.mask, 0.0, offset is not None, factor, q.shape[1] != k.shape[1])
     return wg.scaled_dot_product_attention(q, k, v, *options, length=keys if offset else None)
 
@@ -219,7 +222,7 @@ def flex_attention(
     """Attention with scores, or weights, changed by graphs."""
     factor = 1.0 / math.sqrt(q.shape[3]) if scale is None else scale
     if score_mod is None and prob_mod is None:
-        return wg.scaled_dot_product_attention(q, k, v, scale=factor, enable_gqa=q.shape[1] != k.shape[1])
+        return attended(q, k, v, Bias(), factor)
     stage = q.dtype.wide if softmax_precision is None else type_of(softmax_precision).webgrad
     wide = [each.astype(stage, copy=False) for each in (q, k, v)]
     scores = _changed(_products(wide[0] * factor, wide[1]), score_mod, call)

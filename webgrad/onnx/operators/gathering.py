@@ -22,18 +22,17 @@ def gather(x: Any, indices: Any, *, axis: int = 0) -> Any:
     if is_array(x):
         x = uploaded(x, "cpu" if is_array(indices) else indices.device)
     if is_array(indices) and indices.ndim == 0:
-        at, size = int(indices), x.shape[axis]
-        if not -size <= at < size:
-            raise wg.IndexingError(f"Gather reads index {at} of axis {axis}, which has {size}")
-        chosen = [slice(None)] * x.ndim
-        chosen[axis] = at  # type: ignore[call-overload]
+        chosen: list[Any] = [slice(None)] * x.ndim
+        chosen[axis] = int(_from_start(indices, x.shape[axis]))
         return x[tuple(chosen)]
-    return wg.take(x, uploaded(indices, x.device) if is_array(indices) else indices, axis=axis)
+    return wg.take(x, indices, axis=axis)
 
 
-@operator("GatherElements", 11)
+@operator("GatherElements", 11, known="indices")
 @moves
 def gather_elements(x: Any, indices: Any, *, axis: int = 0) -> Any:
+    if is_array(indices):
+        indices = wg.asarray(_from_start(indices, x.shape[axis]), device=x.device)
     return wg.gather(x, axis, indices)
 
 
@@ -55,16 +54,24 @@ def _steps(shape: Sequence[int]) -> list[Array]:
 
 
 def _flat_places(parts: Sequence[Any], sizes: Sequence[int], shape: Sequence[int], device: Any) -> Any:
-    """Indices along the first axes of a tensor as one; they may count from the end. Known ones stay known."""
+    """Indices along the first axes of a tensor as one: an array, where all are known."""
     found: Any = np.zeros(tuple(shape), np.int32)
     for each, size in zip(parts, sizes, strict=False):
-        if is_array(each):
-            each = np.where(each < 0, each + size, each).astype(np.int32)
-            found = found * size + (each if is_array(found) else wg.asarray(each, device=device))
-        else:
-            each = wg.where(each < 0, each + size, each).astype(wg.int32)
-            found = wg.asarray(found * size, device=device) + each
-    return wg.asarray(found, device=device)
+        place = _from_start(each, size)
+        if is_array(place) != is_array(found):
+            place, found = wg.asarray(place, device=device), wg.asarray(found, device=device)
+        found = found * size + place
+    return found
+
+
+def _from_start(indices: Any, size: int) -> Any:
+    """Indices that may count from the end, from the start. Known ones must be there; others are clamped."""
+    if not is_array(indices):
+        indices = wg.clip(indices, -size, max(size - 1, 0))
+        return wg.where(indices < 0, indices + size, indices).astype(wg.int32)
+    if ((indices < -size) | (indices >= size)).any():
+        raise wg.IndexingError(f"indices from {indices.min()} to {indices.max()} of an axis of size {size}")
+    return np.where(indices < 0, indices + size, indices).astype(np.int32)
 
 
 # Writing; a reduction's name, and webgrad's functions that write slices of an axis
@@ -85,9 +92,7 @@ def scatter_elements(x: Any, indices: Any, updates: Any, *, axis: int = 0, reduc
     parts: list[Any] = [*_steps(indices.shape)]
     parts[axis] = indices
     places = _flat_places(parts, x.shape, indices.shape, x.device)
-    flat = _WRITERS[reduction](
-        wg.reshape(x, (-1,)), wg.reshape(places, (-1,)), wg.reshape(updates, (-1,)), axis=0
-    )
+    flat = _WRITERS[reduction](wg.reshape(x, (-1,)), places.reshape(-1), wg.reshape(updates, (-1,)), axis=0)
     return wg.reshape(flat, x.shape)
 
 
@@ -97,7 +102,7 @@ def scatter_slices(x: Any, indices: Any, updates: Any, *, reduction: str = "none
     depth = indices.shape[-1]
     outer, inner = x.shape[:depth], x.shape[depth:]
     parts = [indices[..., at] for at in range(depth)]
-    rows = wg.reshape(_flat_places(parts, outer, indices.shape[:-1], x.device), (-1,))
+    rows = _flat_places(parts, outer, indices.shape[:-1], x.device).reshape(-1)
     flat = wg.reshape(x, (math.prod(outer), *inner))
     new = wg.reshape(updates, (math.prod(rows.shape), *inner))
     return wg.reshape(_WRITERS[reduction](flat, rows, new, axis=0), x.shape)

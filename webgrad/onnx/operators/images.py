@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import math
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from typing import Any
 
 import webgrad as wg
 
-from ...arrays import np
+from ...arrays import missing, np
 from .table import operator
 from .windows import Sizes, by_axis, spans_of
 
@@ -110,18 +111,17 @@ def space_to_depth(x: Any, *, blocksize: int, mode: str = "DCR") -> Any:
 def decode_image(encoded_stream: Any, *, pixel_format: str = "RGB") -> Any:
     """The pixels of an image file, (height, width, channels) of bytes."""
     try:
-        from PIL import Image
+        pillow = importlib.import_module("PIL.Image")
     except ImportError:
-        raise wg.MissingPackageError(
-            "ImageDecoder reads images with Pillow, which is not installed: pip install pillow; or give the "
-            "rest of the model the pixels"
+        raise missing(
+            "ImageDecoder", "give the rest of the model the pixels", package="pillow", called="Pillow"
         ) from None
     kinds = {"RGB": "RGB", "BGR": "RGB", "Grayscale": "L"}
     if pixel_format not in kinds:
         raise wg.ModelFileError(f"pixel_format is RGB, BGR or Grayscale, not {pixel_format!r}")
     try:
-        image = Image.open(io.BytesIO(encoded_stream.tobytes())).convert(kinds[pixel_format])
-    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        image = pillow.open(io.BytesIO(encoded_stream.tobytes())).convert(kinds[pixel_format])
+    except (OSError, ValueError, pillow.DecompressionBombError) as error:
         raise wg.ModelFileError(
             f"these {encoded_stream.size} bytes are no image that Pillow reads: {error}"
         ) from error

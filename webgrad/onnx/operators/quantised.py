@@ -19,6 +19,8 @@ from .values import is_held
 
 __all__ = ["bounds_of", "codes_of", "held", "spread", "to_codes"]
 
+SHIFT = 1.5 * 2**23  # a float32 of this and a whole number ends in the bits of that
+SHIFT_BITS = 0x4B400000
 UINT8 = 2  # ONNX's number of the type that codes have where nothing says it
 
 
@@ -86,7 +88,13 @@ def to_codes(ratio: wg.Tensor, zero_point: Any, element: ElementType) -> wg.Tens
     if zero_point is not None:
         rounded = rounded + zero_point.astype(ratio.dtype)
     kept = element.webgrad or wg.as_dtype(element.name.rstrip("24") + "8")
-    return wg.clip(rounded, *bounds_of(element)).astype(kept)
+    return _as_integers(wg.clip(rounded, *bounds_of(element))).astype(kept)
+
+
+def _as_integers(whole: wg.Tensor) -> wg.Tensor:
+    """Whole numbers below 2^22 as int32, by their bits: a cast would look at each for what no int32 holds."""
+    wide = whole.astype(wg.float32) + SHIFT
+    return wg.bitcast(wide, wg.int32) - SHIFT_BITS
 
 
 def bounds_of(element: ElementType) -> tuple[int, int]:

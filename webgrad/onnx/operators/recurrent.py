@@ -7,7 +7,6 @@ Sequences of different lengths: a sample's state stays as it is, and its outputs
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import webgrad as wg
@@ -48,11 +47,10 @@ def _activation(name: str, alphas: Iterator[float], betas: Iterator[float]) -> A
     return lambda x: function(a, b, x)
 
 
-@dataclass(frozen=True, slots=True)
-class _Layer:
-    """What a step takes besides the state and what came of the input, in one direction."""
+class _Layer(NamedTuple):
+    """What a step takes besides the state and what came of the input; the first axis is the direction."""
 
-    hidden: Any  # (size, gates · size): what the state is multiplied with
+    hidden: Any  # (directions, size, gates · size): what the state is multiplied with
     bias: Any  # of the state, or None
     peepholes: Any
     activations: Sequence[Activation]
@@ -73,9 +71,9 @@ def _gru_step(layer: _Layer, x: Any, state: State) -> State:
     """Gates in the order update, reset, new; the reset state is multiplied."""
     gate, new = layer.activations
     size = state[0].shape[-1]
-    both = layer.clipped(x[..., : 2 * size] + state[0] @ layer.hidden[:, : 2 * size])
+    both = layer.clipped(x[..., : 2 * size] + state[0] @ layer.hidden[..., : 2 * size])
     keep, reset = gate(both[..., :size]), gate(both[..., size:])
-    fresh = x[..., 2 * size :] + (reset * state[0]) @ layer.hidden[:, 2 * size :]
+    fresh = x[..., 2 * size :] + (reset * state[0]) @ layer.hidden[..., 2 * size :]
     fresh = new(layer.clipped(fresh))
     return (fresh + keep * (state[0] - fresh),)
 
@@ -87,7 +85,7 @@ def _gru_step_before_reset(layer: _Layer, x: Any, state: State) -> State:
     h = state[0] @ layer.hidden
     both = layer.clipped(x[..., : 2 * size] + h[..., : 2 * size])
     keep, reset = gate(both[..., :size]), gate(both[..., size:])
-    last = h[..., 2 * size :] if layer.bias is None else h[..., 2 * size :] + layer.bias[2 * size :]
+    last = h[..., 2 * size :] if layer.bias is None else h[..., 2 * size :] + layer.bias[..., 2 * size :]
     fresh = new(layer.clipped(x[..., 2 * size :] + reset * last))
     return (fresh + keep * (state[0] - fresh),)
 
@@ -98,7 +96,7 @@ def _lstm_step(is_coupled: bool) -> Step:
     def step(layer: _Layer, x: Any, state: State) -> State:
         gate, new, show = layer.activations
         let_in, let_out, keep, cell = wg.split(x + state[0] @ layer.hidden, 4, axis=-1)
-        holes = [None] * 3 if layer.peepholes is None else wg.split(layer.peepholes, 3)
+        holes = [None] * 3 if layer.peepholes is None else wg.split(layer.peepholes, 3, axis=-1)
         let_in = gate(layer.clipped(_peeped(let_in, holes[0], state[1])))
         keep = 1.0 - let_in if is_coupled else gate(layer.clipped(_peeped(keep, holes[2], state[1])))
         after = keep * state[1] + let_in * new(layer.clipped(cell))
@@ -112,25 +110,7 @@ def _peeped(x: Any, hole: Any, cell: Any) -> Any:
     return x if hole is None else x + hole * cell
 
 
-# Over time
-
-
-def _swept(
-    step: Step, layer: _Layer, given: Sequence[Any], state: State, lengths: Any, backwards: bool
-) -> tuple[Any, State]:
-    """The outputs (time, batch, size) and the last state."""
-    outputs: list[Any] = []
-    times = range(len(given))
-    for at in reversed(times) if backwards else times:
-        after = step(layer, given[at], state)
-        shown = after[0]
-        if lengths is not None:
-            there = lengths > at
-            after = tuple(wg.where(there, new, old) for new, old in zip(after, state, strict=True))
-            shown = wg.where(there, shown, 0.0)
-        state = after
-        outputs.append(shown)
-    return wg.stack(outputs[::-1] if backwards else outputs), state
+# Over time: both directions at once, the one backwards on inputs in the opposite order
 
 
 class _Kind(NamedTuple):
@@ -169,37 +149,83 @@ def _run(
     if options.layout:
         x = wg.swapaxes(x, 0, 1)
         first = [None if each is None else wg.swapaxes(each, 0, 1) for each in first]
-    lengths = None if lengths is None else lengths.reshape((-1, 1))
-    zeros = wg.zeros((x.shape[1], weights.hidden.shape[-1]), x.dtype, device=x.device)
-    sweeps = []
-    for at, backwards in enumerate(_directions(options.direction, weights.given.shape[0])):
-        layer, bias = _layer(kind, weights, options, at)
-        state = tuple(zeros if each is None else each[at] for each in first)
-        given = wg.unstack(wg.linear(x, weights.given[at], bias))
-        sweeps.append(_swept(kind.step, layer, given, state, lengths, backwards))
-    y = wg.stack([output for output, _ in sweeps], axis=1)
-    last = [wg.stack([state[at] for _, state in sweeps]) for at in range(kind.states)]
+    backwards = _directions(options.direction, weights.given.shape[0])
+    layer, bias = _layer(kind, weights, options)
+    products = [
+        wg.linear(x, weights.given[at], None if bias is None else bias[at]) for at in range(len(backwards))
+    ]
+    given = wg.unstack(wg.stack(_turned(products, backwards), axis=1))
+    zeros = wg.zeros((len(backwards), x.shape[1], weights.hidden.shape[-1]), x.dtype, device=x.device)
+    state = tuple(zeros if each is None else each for each in first)
+    y, last = _swept(kind.step, layer, given, state, _present(lengths, len(given), backwards))
+    y = wg.stack(_turned(wg.unstack(y, axis=1), backwards), axis=1)
     if options.layout:
-        y, last = y.permute(2, 0, 1, 3), [wg.swapaxes(state, 0, 1) for state in last]
+        return y.permute(2, 0, 1, 3), *(wg.swapaxes(each, 0, 1) for each in last)
     return y, *last
 
 
-def _layer(kind: _Kind, weights: _Weights, options: _Options, at: int) -> tuple[_Layer, Any]:
-    """A direction's layer; and the bias of what comes of the input, with the state's if it is only added."""
-    count = len(kind.activations)
-    names = options.activations or kind.activations * weights.given.shape[0]
-    functions = _activations(names, options.alphas, options.betas)[at * count :][:count]
-    hidden = weights.hidden[at]
+def _turned(sequences: Sequence[Any], backwards: Sequence[bool]) -> list[Any]:
+    """What goes backwards in the opposite order of time, its first axis."""
+    pairs = zip(sequences, backwards, strict=True)
+    return [wg.flip(each, 0) if is_turned else each for each, is_turned in pairs]
+
+
+def _present(lengths: Any, times: int, backwards: Sequence[bool]) -> Sequence[Any]:
+    """For each step, direction and sample whether the sample has that time; None: all have all."""
+    if lengths is None:
+        return [None] * times
+    time = wg.arange(times, dtype=wg.int32, device=lengths.device).reshape((-1, 1, 1))
+    there = time < lengths.astype(wg.int32).reshape((-1, 1))
+    return wg.unstack(wg.stack(_turned([there] * len(backwards), backwards), axis=1))
+
+
+def _swept(
+    step: Step, layer: _Layer, given: Sequence[Any], state: State, present: Sequence[Any]
+) -> tuple[Any, State]:
+    """The outputs (steps, directions, batch, size) and the last state."""
+    outputs: list[Any] = []
+    for x, there in zip(given, present, strict=True):
+        after = step(layer, x, state)
+        shown = after[0]
+        if there is not None:
+            after = tuple(wg.where(there, new, old) for new, old in zip(after, state, strict=True))
+            shown = wg.where(there, shown, 0.0)
+        state = after
+        outputs.append(shown)
+    return wg.stack(outputs), state
+
+
+def _layer(kind: _Kind, weights: _Weights, options: _Options) -> tuple[_Layer, Any]:
+    """The layer, and the bias of what comes of the input, with the state's if it is only added."""
     of_x = of_h = None
     if weights.bias is not None:
-        of_x, of_h = wg.split(weights.bias[at], 2)
+        of_x, of_h = wg.split(weights.bias, 2, axis=1)
         if kind.is_split:
-            shared = 2 * hidden.shape[-1]
-            of_x = wg.concat([of_x[:shared] + of_h[:shared], of_x[shared:]])
+            shared = 2 * weights.hidden.shape[-1]
+            of_x = wg.concat([of_x[:, :shared] + of_h[:, :shared], of_x[:, shared:]], axis=1)
+            of_h = wg.expand_dims(of_h, 1)
         else:
             of_x, of_h = of_x + of_h, None
-    holes = None if weights.peepholes is None else weights.peepholes[at]
-    return _Layer(hidden.mT, of_h, holes, functions, options.clip), of_x
+    holes = None if weights.peepholes is None else wg.expand_dims(weights.peepholes, 1)
+    functions = _shared(kind, options, weights.given.shape[0])
+    return _Layer(weights.hidden.mT, of_h, holes, functions, options.clip), of_x
+
+
+def _shared(kind: _Kind, options: _Options, directions: int) -> list[Activation]:
+    """The activations of all directions: each goes over its own part of the first axis."""
+    count, names = len(kind.activations), tuple(options.activations or kind.activations * directions)
+    if len(names) != count * directions:
+        raise wg.ModelFileError(f"activations are {count} for each of {directions} directions, not {names}")
+    if names == names[:count] * directions and not (options.alphas or options.betas):
+        names = names[:count]
+    every = _activations(names, options.alphas, options.betas)
+    return [_each_direction(every[at::count]) for at in range(count)]
+
+
+def _each_direction(functions: Sequence[Activation]) -> Activation:
+    if len(functions) == 1:
+        return functions[0]
+    return lambda x: wg.concat([each(x[at : at + 1]) for at, each in enumerate(functions)])
 
 
 def _directions(name: str, count: int) -> tuple[bool, ...]:

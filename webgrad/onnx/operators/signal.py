@@ -41,7 +41,11 @@ def fourier_along(
 def short_time_fourier(
     x: Any, frame_step: Any, window: Any = None, frame_length: Any = None, *, onesided: int = 1
 ) -> Any:
-    """Transforms of frames of a signal (batch, length, parts): (batch, frames, frequencies, parts)."""
+    """Transforms of frames of a signal (batch, length, parts): (batch, frames, frequencies, parts).
+
+    Files leave out the axis of parts of real signals.
+    """
+    x = x if x.ndim > 2 else x[..., None]
     if frame_length is not None:
         length = whole(frame_length)
     else:

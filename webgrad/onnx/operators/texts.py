@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-import webgrad as wg
-
 from ...arrays import Array, np
+from .patterns import matches_whole
 from .table import Call, operator
 
 __all__: list[str] = []
@@ -54,12 +52,7 @@ def normalised(
 
 @operator("RegexFullMatch", 20)
 def matches(x: Array, *, pattern: str = "") -> Array:
-    """Python's expressions, which are those of RE2 and more."""
-    try:
-        expression = re.compile(pattern)
-    except re.error as error:
-        raise wg.ArgumentError(f"RegexFullMatch has the pattern {pattern!r}: {error}") from None
-    found = [expression.fullmatch(each) is not None for each in x.reshape(-1)]
+    found = [matches_whole(pattern, each) for each in x.reshape(-1)]
     return np.array(found, bool).reshape(x.shape)
 
 

@@ -14,7 +14,18 @@ import webgrad as wg
 from ...arrays import Array, np
 from ..types import code_of, type_of
 
-__all__ = ["as_indices", "axes_of", "has_type", "is_array", "is_held", "moves", "stored", "uploaded", "whole"]
+__all__ = [
+    "as_indices",
+    "axes_of",
+    "has_type",
+    "is_array",
+    "is_for_tensors",
+    "is_held",
+    "moves",
+    "stored",
+    "uploaded",
+    "whole",
+]
 
 
 def is_array(value: Any) -> bool:
@@ -24,7 +35,17 @@ def is_array(value: Any) -> bool:
 
 def is_held(value: Any) -> bool:
     """Whether a value is a tensor, or an array that one can hold."""
-    return not is_array(value) or type_of(code_of(value.dtype)).webgrad is not None
+    return not is_array(value) or _is_of_webgrad(value.dtype)
+
+
+def is_for_tensors(value: Any) -> bool:
+    """Whether a value is an array that a tensor can hold: texts and types of few bits stay arrays."""
+    return is_array(value) and _is_of_webgrad(value.dtype)
+
+
+@cache
+def _is_of_webgrad(dtype: Any) -> bool:
+    return type_of(code_of(dtype)).webgrad is not None
 
 
 @cache

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+import webgrad as wg
 import webgrad.torch as torch
 
 __all__ = [
@@ -158,7 +159,7 @@ def holds(constraint: Constraint, value: Any) -> bool:
     """Whether all values follow a constraint: few values on the cpu are looked at by NumPy, at less cost."""
     if constraint.takes_arrays and value.numel() <= _FEW and value.device.name == "cpu":
         with np.errstate(all="ignore"):
-            return bool(constraint.check(value.detach().numpy()).all())
+            return bool(constraint.check(wg.Tensor.numpy(value)).all())
     return bool(constraint.check(value).all())
 
 

@@ -13,6 +13,7 @@ import webgrad.torch as torch
 import webgrad.torch.nn.functional as F
 from webgrad.torch import Size
 
+from ..random import choices
 from . import constraints
 from .distribution import Distribution, ExponentialFamily
 from .utils import (
@@ -332,10 +333,7 @@ class Categorical(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         shape = Size(sample_shape)
-        with torch.no_grad():
-            flat = self.probs.reshape(-1, self._num_events)
-            drawn = torch.multinomial(flat, shape.numel(), True)
-            return drawn.t().reshape(self._extended_shape(shape))
+        return torch.adopt(choices(self.probs.detach(), shape.numel(), tuple(self._extended_shape(shape))))
 
     def log_prob(self, value: Any) -> Any:
         return torch.adopt(picked(self.logits, self._checked(value)))

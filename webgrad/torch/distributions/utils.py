@@ -61,7 +61,7 @@ def rules(**constraints: Any) -> dict[str, Any]:
 def clamp_probs(probs: Any) -> Any:
     """Chances that are neither 0 nor 1."""
     least = torch.finfo(probs.dtype).eps
-    return probs.clamp(min=least, max=1 - least)
+    return torch.clamp(probs, min=least, max=1 - least)
 
 
 def logits_to_probs(logits: Any, is_binary: bool = False) -> Any:
@@ -71,8 +71,13 @@ def logits_to_probs(logits: Any, is_binary: bool = False) -> Any:
 
 def probs_to_logits(probs: Any, is_binary: bool = False) -> Any:
     """Logits of chances."""
+    return torch.adopt(_logits(probs, is_binary))
+
+
+@wg.pure
+def _logits(probs: wg.Tensor, is_binary: bool) -> wg.Tensor:
     inner = clamp_probs(probs)
-    return torch.log(inner) - torch.log1p(-inner) if is_binary else torch.log(inner)
+    return wg.log(inner) - wg.log1p(-inner) if is_binary else wg.log(inner)
 
 
 @wg.pure

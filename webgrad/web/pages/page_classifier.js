@@ -1,11 +1,12 @@
 // The classifier page: a drawing or a picture in, the likeliest classes out, while it is drawn.
 // The pad holds the picture as the user made it; `pictures.js` makes of it what the model sees.
+import { closeCamera, openCamera } from "./camera.js";
 import { byId, element, timeText } from "./page_elements.js";
 import { startPage } from "./page_common.js";
 import { inputOf, seenBy, shrunk, softmax, topClasses } from "./pictures.js";
 
 const SIDE = 420; // pixels that the pad is drawn with, about; a whole number of the model's
-const state = { page: null, facts: null, drawn: false, last: null, busy: false, again: false };
+const state = { page: null, facts: null, drawn: false, last: null, busy: false, again: false, camera: null };
 
 function padContext() {
   return byId("pad").getContext("2d", { willReadFrequently: true });
@@ -84,7 +85,8 @@ function putPicture(picture, inverted) {
   wipe();
   const pad = padContext();
   const { width, height } = pad.canvas;
-  const [wide, high] = [picture.naturalWidth ?? picture.width, picture.naturalHeight ?? picture.height];
+  const wide = picture.naturalWidth ?? picture.videoWidth ?? picture.width;
+  const high = picture.naturalHeight ?? picture.videoHeight ?? picture.height;
   const scale = Math.max(width / wide, height / high);
   pad.imageSmoothingEnabled = scale < 1;
   pad.imageSmoothingQuality = "high";
@@ -107,6 +109,30 @@ async function takePicture(file) {
   } catch {
     clear(`${file.name || "This"} is no picture that the browser can read.`);
   }
+}
+
+// The camera: its pictures are classified one after the other, until it is closed.
+async function toggleCamera() {
+  if (state.camera) return endCamera();
+  try {
+    state.camera = await openCamera();
+  } catch (error) {
+    clear(error.message);
+    return undefined;
+  }
+  byId("camera").textContent = "End the camera";
+  while (state.camera) {
+    putPicture(state.camera, byId("inverted").checked);
+    await new Promise(requestAnimationFrame);
+    while (state.busy) await new Promise(requestAnimationFrame);
+  }
+  return undefined;
+}
+
+function endCamera() {
+  closeCamera(state.camera);
+  state.camera = null;
+  byId("camera").textContent = "Camera";
 }
 
 // The answer
@@ -223,7 +249,8 @@ function listenToPictures() {
 
 listenToPad(byId("pad"));
 listenToPictures();
-byId("clear").addEventListener("click", () => state.facts && clear());
+byId("clear").addEventListener("click", () => state.facts && (endCamera(), clear()));
+byId("camera").addEventListener("click", () => state.facts && toggleCamera());
 byId("inverted").addEventListener("change", () => (state.drawn ? classify() : showSeen(seenNow())));
 startPage({
   facts: useFacts,

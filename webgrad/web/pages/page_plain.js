@@ -2,12 +2,13 @@
 import { byId, bytesText, element, timeText } from "./page_elements.js";
 import { startPage } from "./page_common.js";
 import { readJson } from "./page_files.js";
+import { pictureTools } from "./picture_input.js";
 import { resultElement } from "./plain_outputs.js";
 import { numberOfText, tensorOfFile, tensorOfText, textOfTensor } from "./values.js";
 import { FILLS, filledTensor, shapeText, sizeOf } from "./values.js";
 
 const MOST_WRITTEN = 4096; // numbers that a text area takes; more come from a fill or a file
-const state = { page: null, functions: {}, name: "", fields: new Map() };
+const state = { page: null, functions: {}, pictures: {}, name: "", fields: new Map() };
 
 // Fields: each is { node, read() → what the runner takes, or undefined for its own choice }
 
@@ -62,6 +63,18 @@ function filePick(name, described, use) {
   return [pick, element("label", { class: "button", for: id }, "File …")];
 }
 
+// Of an input that may be a picture.
+function picturePick(name, use) {
+  const facts = state.pictures[name];
+  if (!facts) return [];
+  const take = (numbers, from) => {
+    use(numbers, from);
+    showMistake("");
+    run();
+  };
+  return pictureTools(name, facts, take, showMistake);
+}
+
 // Small tensors are written; of large ones only where they come from is shown.
 function tensorField(name, described) {
   const written = sizeOf(described.shape) <= MOST_WRITTEN;
@@ -86,6 +99,7 @@ function tensorField(name, described) {
     { class: "row tools" },
     ...fillButtons((fill) => use(filledTensor(described, fill), fill)),
     ...filePick(name, described, use),
+    ...picturePick(name, use),
   );
   const head = title(name, shapeText(described.shape), described.dtype, bytesText(described.bytes));
   const read = () => (written ? tensorOfText(name, described, area.value) : numbers);
@@ -168,7 +182,8 @@ async function reset() {
   }
 }
 
-async function usePlan() {
+async function usePlan(facts) {
+  state.pictures = facts.pictures ?? {};
   const plan = await readJson("plan.json");
   state.functions = plan.functions;
   const names = Object.keys(plan.functions);

@@ -1,17 +1,19 @@
-"""The environment for the cross-check against transformers has torch too; tests of minutes run in it."""
+"""The environments for cross-checks have torch too; tests of minutes run in them."""
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scripts import torch_tests, transformers_tests
+from scripts import peer_tests, torch_tests
 
 
-def test_it_is_made_with_torch_and_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", peer_tests.SUITES)
+def test_it_is_made_with_torch_and_run(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ran: list[list[str]] = []
 
     def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
@@ -19,13 +21,14 @@ def test_it_is_made_with_torch_and_run(monkeypatch: pytest.MonkeyPatch, tmp_path
         return subprocess.CompletedProcess(command, 0)
 
     monkeypatch.setattr("subprocess.run", run)
-    monkeypatch.setattr(transformers_tests, "FOLDER", tmp_path)
-    assert transformers_tests.main(["-k", "gemma"]) == 0
+    suite = dataclasses.replace(peer_tests.SUITES[name], folder=tmp_path)
+    monkeypatch.setattr(peer_tests, "SUITES", {name: suite})
+    assert peer_tests.main([name, "-k", "gemma"]) == 0
     assert torch_tests.TORCH in ran[1]
-    assert set(transformers_tests.PACKAGES) <= set(ran[2])
+    assert set(suite.packages) <= set(ran[2])
     assert ran[-1][1:5] == ["-m", "pytest", "-m", ""]
     assert ran[-1][-2:] == ["-k", "gemma"]
-    assert transformers_tests.main([]) == 0
+    assert peer_tests.main([name]) == 0
     assert len(ran) == 5  # made once, run twice
 
 

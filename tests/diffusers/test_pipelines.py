@@ -1,0 +1,164 @@
+"""Whole pipelines against diffusers': the same folder, the same noise, the same pictures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import webgrad as wg
+from tests.diffusers.models import diffusers, drawn, transformers, varied
+from webgrad.diffusion.folder import load
+
+DEVICES = ["cpu", pytest.param("webgpu:0", marks=pytest.mark.gpu)]
+TOLERANCE = 1e-3
+LENGTH = 20
+PROMPTS = ["a CAT and an  dog's 12 é!", "dog"]
+STABLE = {"beta_schedule": "scaled_linear", "beta_start": 0.00085, "beta_end": 0.012}
+VAE = {
+    "block_out_channels": (32, 64),
+    "down_block_types": ("DownEncoderBlock2D",) * 2,
+    "up_block_types": ("UpDecoderBlock2D",) * 2,
+}
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
+
+
+def tokenizer(folder: Path) -> Any:
+    """CLIP's kind of a tokenizer with a few merges."""
+    letters = sorted(_byte_letters())
+    tokens = [*letters, *(f"{each}</w>" for each in letters)]
+    merges = [("c", "a"), ("ca", "t</w>"), ("d", "o"), ("do", "g</w>"), ("a", "n</w>")]
+    tokens += [left + right for left, right in merges] + ["<|startoftext|>", "<|endoftext|>"]
+    vocabulary = {token: number for number, token in enumerate(tokens)}
+    folder.mkdir()
+    (folder / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
+    lines = ["#version: 0.2", *(f"{left} {right}" for left, right in merges), ""]
+    (folder / "merges.txt").write_text("\n".join(lines), encoding="utf-8")
+    paths = (str(folder / "vocab.json"), str(folder / "merges.txt"))
+    return transformers.CLIPTokenizer(*paths, model_max_length=LENGTH)
+
+
+def _byte_letters() -> list[str]:
+    pre_tokenizers: Any = pytest.importorskip("tokenizers").pre_tokenizers
+    found: list[str] = pre_tokenizers.ByteLevel.alphabet()
+    return found
+
+
+def text_encoder(name: str, tokens: Any) -> Any:
+    ids = {"bos_token_id": tokens.bos_token_id, "eos_token_id": tokens.eos_token_id}
+    config = transformers.CLIPTextConfig(
+        vocab_size=len(tokens),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=3,
+        num_attention_heads=4,
+        max_position_embeddings=LENGTH,
+        projection_dim=16,
+        **ids,
+    )
+    return varied(getattr(transformers, name)(config))
+
+
+def unet(**more: Any) -> Any:
+    sizes = {"sample_size": 16, "block_out_channels": (32, 64)}
+    return varied(diffusers.UNet2DConditionModel(**sizes, **more))
+
+
+def shown(pipeline: Any, noise: Any, device: str, **options: Any) -> Any:
+    """The pictures of our pipeline, from 0 to 1."""
+    previews = list(pipeline.steps(PROMPTS, noise=wg.asarray(noise.numpy(), device=device), **options))
+    assert [each.step for each in previews] == list(range(1, options["steps"] + 1))
+    with wg.no_grad():
+        values = pipeline.decoded(previews[-1].latents).numpy()
+    assert previews[-1].pictures().shape == (2, 32, 32, 3)
+    return np.clip(values.transpose(0, 2, 3, 1) / 2 + 0.5, 0, 1)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("guidance", [1.0, 5.0])
+def test_stable_diffusion(guidance: float, device: str, tmp_path: Path) -> None:
+    tokens = tokenizer(tmp_path / "tokens")
+    settings = {"clip_sample": False, "set_alpha_to_one": False, "steps_offset": 1, **STABLE}
+    theirs = diffusers.StableDiffusionPipeline(
+        varied(diffusers.AutoencoderKL(**VAE)),
+        text_encoder("CLIPTextModel", tokens),
+        tokens,
+        unet(
+            down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"),
+            up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"),
+            cross_attention_dim=32,
+            attention_head_dim=4,
+        ),
+        diffusers.DDIMScheduler(**settings),
+        None,
+        None,
+        requires_safety_checker=False,
+    )
+    theirs.set_progress_bar_config(disable=True)
+    theirs.save_pretrained(tmp_path / "model")
+    noise, negative = drawn(2, 4, 16, 16), ["cat", "an"]
+    options = {"num_inference_steps": 6, "guidance_scale": guidance, "output_type": "np"}
+    wanted = theirs(PROMPTS, negative_prompt=negative, latents=noise, **options).images
+    ours = load(tmp_path / "model", device=device)
+    ids = tokens(PROMPTS, padding="max_length", max_length=LENGTH, truncation=True).input_ids
+    assert ours.encoders[0][0].ids(PROMPTS).tolist() == ids
+    found = shown(ours, noise, device, negative=negative, steps=6, guidance=guidance)
+    assert np.abs(found - wanted).max() < TOLERANCE
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_xl_class(device: str, tmp_path: Path) -> None:
+    tokens = tokenizer(tmp_path / "tokens")
+    settings = {"timestep_spacing": "leading", "steps_offset": 1, **STABLE}
+    theirs = diffusers.StableDiffusionXLPipeline(
+        varied(diffusers.AutoencoderKL(**VAE)),
+        text_encoder("CLIPTextModel", tokens),
+        text_encoder("CLIPTextModelWithProjection", tokens),
+        tokens,
+        tokens,
+        unet(
+            down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
+            up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
+            cross_attention_dim=64,
+            attention_head_dim=(2, 4),
+            transformer_layers_per_block=(1, 2),
+            use_linear_projection=True,
+            addition_embed_type="text_time",
+            addition_time_embed_dim=8,
+            projection_class_embeddings_input_dim=64,
+        ),
+        diffusers.EulerDiscreteScheduler(**settings),
+        add_watermarker=False,
+    )
+    theirs.set_progress_bar_config(disable=True)
+    theirs.save_pretrained(tmp_path / "model")
+    noise = drawn(2, 4, 16, 16)
+    options = {"num_inference_steps": 5, "guidance_scale": 4.0, "output_type": "np"}
+    wanted = theirs(PROMPTS, latents=noise, **options).images
+    found = shown(load(tmp_path / "model", device=device), noise, device, steps=5, guidance=4.0)
+    assert np.abs(found - wanted).max() < TOLERANCE
+
+
+def test_pictures_without_a_text(tmp_path: Path) -> None:
+    model = diffusers.UNet2DModel(
+        sample_size=16,
+        block_out_channels=(32, 64),
+        down_block_types=("DownBlock2D", "AttnDownBlock2D"),
+        up_block_types=("AttnUpBlock2D", "UpBlock2D"),
+    )
+    diffusers.DDIMPipeline(varied(model), diffusers.DDIMScheduler()).save_pretrained(tmp_path / "model")
+    ours = load(tmp_path / "model")
+    noise = drawn(2, 3, 16, 16)
+    scheduler = diffusers.DDIMScheduler()
+    scheduler.set_timesteps(4)
+    wanted = noise
+    for time in scheduler.timesteps:
+        wanted = scheduler.step(model(wanted, time).sample, time, wanted).prev_sample
+    last = list(ours.steps(2, steps=4, noise=wg.asarray(noise.numpy())))[-1]
+    assert np.abs(last.latents.numpy() - wanted.numpy()).max() < TOLERANCE

@@ -1,0 +1,110 @@
+"""Pipelines: seeds repeat, nothing is captured twice, sizes are checked, folders lead to networks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import webgrad as wg
+from webgrad.diffusion.folder import load
+from webgrad.diffusion.pipelines.pictures import as_bytes, as_values
+
+SMALL: dict[str, Any] = {
+    "sample_size": 8,
+    "block_out_channels": (8, 16),
+    "down_block_types": ("DownBlock2D", "AttnDownBlock2D"),
+    "up_block_types": ("AttnUpBlock2D", "UpBlock2D"),
+    "layers_per_block": 1,
+    "norm_num_groups": 4,
+}
+
+
+def pipeline(**more: Any) -> wg.diffusion.Unconditional:
+    wg.random.seed(0)
+    config = wg.diffusion.UNet2DConfig(**SMALL, **more)
+    return wg.diffusion.Unconditional(wg.diffusion.UNet2D(config).eval(), wg.diffusion.DDPM())
+
+
+def written(folder: Path, model: wg.nn.Module) -> Path:
+    """A folder of diffusers with this U-Net."""
+    (folder / "unet").mkdir(parents=True)
+    (folder / "scheduler").mkdir()
+    index = {"_class_name": "DDPMPipeline", "unet": ["diffusers", "UNet2DModel"]}
+    index["scheduler"] = ["diffusers", "DDPMScheduler"]
+    (folder / "model_index.json").write_text(json.dumps(index))
+    (folder / "unet" / "config.json").write_text(json.dumps({"_class_name": "UNet2DModel", **SMALL}))
+    (folder / "scheduler" / "scheduler_config.json").write_text("{}")
+    wg.io.save(folder / "unet" / "diffusion_pytorch_model.safetensors", model.state_dict())
+    return folder
+
+
+def test_seeds_repeat_and_steps_are_captured_once() -> None:
+    pipe = pipeline()
+    first = pipe(2, steps=3, seed=5)
+    assert (pipe(2, steps=3, seed=5) == first).all()
+    assert "1 captured" in repr(pipe._denoiser._step)
+    assert (pipe(2, steps=3, seed=6) != first).any()
+    assert first.shape == (2, 8, 8, 3)
+    assert first.dtype == np.uint8
+
+
+def test_a_folder_gives_the_pictures_of_its_network(tmp_path: Path) -> None:
+    pipe = pipeline()
+    found = load(written(tmp_path / "model", pipe.unet))
+    assert (found(1, steps=2, seed=3) == pipe(1, steps=2, seed=3)).all()
+
+
+def test_classes_are_asked_for_and_make_a_difference() -> None:
+    pipe = pipeline(num_class_embeds=3)
+    with pytest.raises(wg.ArgumentError, match="conditioned by classes"):
+        pipe(1, steps=1)
+    assert (pipe(1, steps=1, seed=0, classes=0) != pipe(1, steps=1, seed=0, classes=2)).any()
+
+
+def test_gradients_are_as_they_were_while_previews_are_asked_for() -> None:
+    previews = pipeline().steps(1, steps=2, seed=0)
+    next(previews)
+    assert wg.is_grad_enabled()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("model_index.json", "[]", "has no settings"),
+        ("model_index.json", "{", "is no JSON"),
+        ("model_index.json", '{"_class_name": "Other"}', "there is no pipeline Other"),
+        ("model_index.json", '{"_class_name": "DDPMPipeline"}', "there is no part 'unet'"),
+        ("unet/config.json", '{"block_out_channels": [8]}', "describes no UNet2DModel"),
+        ("unet/config.json", '{"mid_block_type": null, "block_out_channels": [8, 16, 32, 64]}', "unet"),
+        ("unet/diffusion_pytorch_model.safetensors", "", "diffusion_pytorch_model.safetensors"),
+    ],
+)
+def test_a_damaged_folder_is_an_error_that_names_the_file(
+    name: str, text: str, message: str, tmp_path: Path
+) -> None:
+    folder = written(tmp_path / "model", pipeline().unet)
+    (folder / name).write_text(text)
+    with pytest.raises(wg.ModelFileError, match=message):
+        load(folder)
+
+
+def test_weights_of_other_formats_are_named(tmp_path: Path) -> None:
+    folder = written(tmp_path / "model", pipeline().unet)
+    weights = folder / "unet" / "diffusion_pytorch_model.safetensors"
+    weights.rename(weights.with_suffix(".bin"))
+    with pytest.raises(wg.ModelFileError, match=r"no \.safetensors file \(there is diffusion_\w+\.bin\)"):
+        load(folder)
+
+
+def test_pictures_are_bytes_and_values() -> None:
+    picture = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3) * 14
+    values = as_values(picture)
+    assert values.shape == (1, 3, 2, 3)
+    assert (as_bytes(values)[0] == picture).all()
+    assert as_values(picture[:, :, 0]).shape == (1, 3, 2, 3)
+    with pytest.raises(wg.ShapeError, match="a picture is"):
+        as_values(np.zeros((2, 3, 2)))

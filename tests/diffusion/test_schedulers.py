@@ -1,0 +1,90 @@
+"""Samplers: what every one of them must do, whatever its formulas, and DDIM's by its own definition."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import webgrad as wg
+from webgrad.diffusion.schedulers import BY_NAME, next_picture, scheduler_of
+from webgrad.diffusion.schedulers.noise_levels import kept_shares, times_of
+
+EXACT = {"clip_sample": False}
+
+
+def run(scheduler: Any, steps: int, original: Any, noise: Any) -> Any:
+    """Where a network that knows the original leads."""
+    schedule = scheduler.schedule(steps)
+    by_picture, by_noise = schedule.noised[0]
+    x = wg.asarray(original * by_picture + noise * by_noise)
+    before = wg.zeros(x.shape, dtype=x.dtype)
+    for row in schedule.rows:
+        # The prediction from which a step concludes the original.
+        prediction = (wg.asarray(original) - x * row.original_x) / row.original_prediction
+        x, before = next_picture(x, prediction, before, None, row.numbers, schedule.clip)
+        assert np.abs(before.numpy() - original).max() < 1e-9
+    return x.numpy()
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7, 30])
+@pytest.mark.parametrize("kind", ["epsilon", "sample", "v_prediction"])
+@pytest.mark.parametrize("name", [each for each in BY_NAME if each not in ("ddpm", "euler-a")])
+def test_a_network_that_knows_the_original_leads_to_it(name: str, kind: str, steps: int) -> None:
+    settings: dict[str, Any] = {} if name == "flow" else {"prediction_type": kind}
+    if name in ("ddim", "lcm"):
+        settings |= EXACT
+    random = np.random.default_rng(0)
+    original, noise = random.standard_normal((2, 3, 4))
+    found = run(BY_NAME[name](**settings), steps, original, noise)
+    assert np.abs(found - original).max() < (0.06 if name == "lcm" else 1e-6) * np.abs(original).max()
+
+
+@pytest.mark.parametrize("name", ["ddpm", "euler-a"])
+def test_the_last_step_of_ancestral_samplers_adds_no_noise(name: str) -> None:
+    rows = BY_NAME[name]().schedule(9).rows
+    assert [row.by_noise > 0 for row in rows] == [True] * 8 + [False]
+
+
+def test_ddim_by_its_definition() -> None:
+    scheduler = BY_NAME["ddim"](**EXACT)
+    shares, schedule = kept_shares(scheduler), scheduler.schedule(10)
+    x, noise = 0.7, -0.4
+    row = schedule.rows[3]
+    kept, before = shares[int(row.timestep)], shares[int(row.timestep) - 100]
+    original = (x - math.sqrt(1 - kept) * noise) / math.sqrt(kept)
+    wanted = math.sqrt(before) * original + math.sqrt(1 - before) * noise
+    given = [wg.asarray(each, dtype=wg.float64) for each in (x, noise, 0.0)]
+    found, predicted = next_picture(given[0], given[1], given[2], None, row.numbers)
+    assert found.item() == pytest.approx(wanted)
+    assert predicted.item() == pytest.approx(original)
+
+
+def test_what_is_clipped_is_the_original() -> None:
+    given = [wg.asarray([each], dtype=wg.float64) for each in (5.0, 3.0, 0.0)]
+    numbers = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]
+    found, original = next_picture(given[0], given[1], given[2], None, numbers, 2.0)
+    assert (found.item(), original.item()) == (2.0, 2.0)
+
+
+@pytest.mark.parametrize("spacing", ["linspace", "leading", "trailing"])
+@pytest.mark.parametrize("count", [1, 3, 999, 1000])
+def test_times_fall_and_are_those_of_training(spacing: str, count: int) -> None:
+    times = times_of(spacing, 1000, count)
+    assert len(times) == count
+    assert (np.diff(times) < 0).all()
+    assert 0 <= times.min() <= times.max() <= 999
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("steps", [0, -1, 1001])
+def test_a_number_of_steps_that_cannot_be(name: str, steps: int) -> None:
+    with pytest.raises(wg.ArgumentError, match=r"steps are 1 to \d+"):
+        BY_NAME[name]().schedule(steps)
+
+
+def test_an_unknown_scheduler_is_refused_by_name() -> None:
+    with pytest.raises(wg.ModelFileError, match="there is no scheduler PNDMScheduler"):
+        scheduler_of({"_class_name": "PNDMScheduler"}, "here")

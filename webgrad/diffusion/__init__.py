@@ -1,0 +1,30 @@
+"""Diffusion models: networks, schedulers and pipelines that make pictures.
+
+Like any other program this uses webgrad's public names only.
+"""
+
+from __future__ import annotations
+
+from .folder import load
+from .pipelines.stable import Preview, StableDiffusion
+from .pipelines.unconditional import Unconditional
+from .schedulers import DDIM, DDPM, LCM, DPMSolver, Euler, EulerAncestral, FlowMatching
+from .unets import UNet2D, UNet2DCondition, UNet2DConditionConfig, UNet2DConfig
+
+__all__ = [
+    "DDIM",
+    "DDPM",
+    "LCM",
+    "DPMSolver",
+    "Euler",
+    "EulerAncestral",
+    "FlowMatching",
+    "Preview",
+    "StableDiffusion",
+    "UNet2D",
+    "UNet2DCondition",
+    "UNet2DConditionConfig",
+    "UNet2DConfig",
+    "Unconditional",
+    "load",
+]

@@ -1,0 +1,71 @@
+"""A folder of diffusers as a pipeline.
+
+In: a folder with model_index.json, which names a class for the whole and one for each part. Out: the pipeline
+with all parts loaded. A class of pipelines is a row.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import webgrad as wg
+
+from .parts import PARTS, load_part, read_settings
+from .pipelines import stable, unconditional
+from .prompts import Prompts
+from .schedulers import BY_CLASS, scheduler_of
+
+__all__ = ["load"]
+
+Make = Callable[[Mapping[str, Any], Mapping[str, Any], str], Any]
+PIPELINES: Mapping[str, Make] = {
+    "StableDiffusionPipeline": stable.from_parts,
+    "StableDiffusionImg2ImgPipeline": stable.from_parts,
+    "StableDiffusionInpaintPipeline": stable.from_parts,
+    "StableDiffusionXLPipeline": stable.from_parts,
+    "LatentConsistencyModelPipeline": stable.from_parts,
+    "DDPMPipeline": unconditional.from_parts,
+    "DDIMPipeline": unconditional.from_parts,
+}
+# Parts that judge pictures or look at them, of which nothing is computed
+IDLE = frozenset({"safety_checker", "feature_extractor", "image_encoder"})
+
+
+def load(path: str | os.PathLike[str], *, device: Any = None, dtype: Any = None) -> Any:
+    """The pipeline that a folder of diffusers describes.
+
+    `dtype` is what weights are kept in: as they are stored where none is given.
+    """
+    folder = Path(path)
+    source = folder / "model_index.json"
+    settings = read_settings(source)
+    name = str(settings.get("_class_name"))
+    if name not in PIPELINES:
+        raise wg.ModelFileError(f"{source}: there is no pipeline {name}, only {', '.join(PIPELINES)}")
+    where = wg.empty(0, device=device).device
+    parts = {
+        key: _part(folder / key, str(value[1]), where, dtype)
+        for key, value in settings.items()
+        if isinstance(value, list) and len(value) == 2 and value[1] is not None and key not in IDLE
+    }
+    try:
+        return PIPELINES[name](parts, settings, str(folder))
+    except KeyError as error:
+        raise wg.ModelFileError(f"{source}: there is no part {error}, which {name} needs") from None
+
+
+def _part(folder: Path, name: str, device: Any, dtype: Any) -> Any:
+    if folder.parent not in folder.resolve().parents and folder.resolve().parent != folder.parent.resolve():
+        raise wg.ModelFileError(f"{folder} is a link out of the model's folder")
+    if name in PARTS:
+        return load_part(folder, name, device=device, dtype=dtype)
+    if name in BY_CLASS:
+        path = folder / "scheduler_config.json"
+        return scheduler_of({**read_settings(path), "_class_name": name}, str(path))
+    if "Tokenizer" in name:
+        return Prompts.from_folder(folder)
+    known = ", ".join([*PARTS, *BY_CLASS])
+    raise wg.ModelFileError(f"{folder}: there is no part {name}, only {known} and tokenizers")

@@ -1,0 +1,1 @@
+"""Pipelines: the parts of a published model put together, from a prompt to pictures."""

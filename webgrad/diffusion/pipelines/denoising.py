@@ -1,0 +1,87 @@
+"""From noise to a picture: the loop that all pipelines share, of one captured function.
+
+In: a network as a function of x, a time step and conditions; a schedule; noise. Out: x after each step. What
+differs between steps are numbers, so nothing is compiled or created from the second step on.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import webgrad as wg
+
+from ..schedulers import Schedule, next_picture
+
+__all__ = ["Denoiser", "guided", "last_of"]
+
+Item = TypeVar("Item")
+Predict = Callable[[wg.Tensor, Any, Mapping[str, Any]], wg.Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Where a picture is after a step."""
+
+    step: int  # from 1
+    steps: int
+    latents: wg.Tensor
+    original: wg.Tensor  # what the step takes for the picture without noise
+
+
+class Denoiser:
+    """A network and a scheduler's arithmetic, captured once for each shape."""
+
+    def __init__(self, predict: Predict) -> None:
+        def step(
+            x: wg.Tensor,
+            before: wg.Tensor,
+            noise: wg.Tensor | None,
+            numbers: list[float],
+            told: tuple[float, float],
+            conditions: Mapping[str, Any],
+            clip: float | None,
+        ) -> tuple[wg.Tensor, wg.Tensor]:
+            entering, timestep = told
+            prediction = predict(x * entering, timestep, conditions)
+            return next_picture(x, prediction, before, noise, numbers, clip)
+
+        self._step = wg.jit(step, static=("clip",))
+
+    def run(
+        self,
+        x: wg.Tensor,
+        schedule: Schedule,
+        conditions: Mapping[str, Any],
+        generator: Any,
+        *,
+        begin: int = 0,
+        keep: Callable[[wg.Tensor, int], wg.Tensor] | None = None,
+    ) -> Iterator[Moment]:
+        """x after each step from number `begin` on; `keep` may put back what is to stay as it was."""
+        before = wg.zeros(x.shape, dtype=x.dtype, device=x.device)
+        scatters = any(row.by_noise for row in schedule.rows)
+        rows = schedule.rows[begin:]
+        for number, row in enumerate(rows, 1):
+            with wg.no_grad():  # not around the yield, where it would hold for whoever asks for previews
+                noise = generator.normal(x.shape, dtype=x.dtype, device=x.device) if scatters else None
+                told = (row.entering, row.timestep)
+                x, before = self._step(x, before, noise, row.numbers, told, conditions, clip=schedule.clip)
+                if keep is not None:
+                    x = keep(x, begin + number)
+                wg.eval(x, before)
+            yield Moment(number, len(rows), x, before)
+
+
+def last_of(items: Iterator[Item]) -> Item:
+    """The last of some items, of which there is one."""
+    return deque(items, maxlen=1).pop()
+
+
+def guided(prediction: wg.Tensor, scale: Any) -> wg.Tensor:
+    """Of predictions without a prompt and with one, one behind the other, more of what the prompt changes."""
+    plain, prompted = wg.split(prediction, 2, axis=0)
+    found: wg.Tensor = plain + (prompted - plain) * scale
+    return found

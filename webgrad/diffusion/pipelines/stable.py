@@ -1,0 +1,260 @@
+"""Stable Diffusion: 1.5, 2.1, XL and Turbo; from a prompt, from a picture, or into the hole of one.
+
+In: prompts. Out: pictures, or what there is of them after each step. All of its parts are of one folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import webgrad as wg
+
+from ...arrays import Array
+from ..autoencoders import AutoencoderKL, AutoencoderTiny, decode_tiles
+from ..prompts import Prompts
+from ..schedulers import DDIM, Schedule
+from ..text_encoders import CLIPText
+from ..timesteps import sinusoids
+from ..unets import UNet2DCondition
+from .denoising import Denoiser, guided, last_of
+from .pictures import as_bytes, as_values, resized
+
+__all__ = ["Preview", "StableDiffusion", "from_parts"]
+
+MASKED_CHANNELS = 9  # of networks that were trained to fill holes: latents, the mask, what is around it
+TILE = 64  # places of a latent that are decoded at once
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """Pictures on their way."""
+
+    step: int
+    steps: int
+    latents: wg.Tensor
+    pipeline: Any
+
+    def pictures(self) -> Array:
+        """What the pictures would be now: bytes (n, height, width, 3)."""
+        return as_bytes(self.pipeline.decoded(self.latents))
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """Where the steps begin."""
+
+    x: wg.Tensor
+    step: int
+    keep: Any = None  # what puts back what is to stay
+
+
+class StableDiffusion:
+    """A text encoder or two, a U-Net that looks at their states, and an autoencoder."""
+
+    def __init__(
+        self,
+        unet: UNet2DCondition,
+        vae: AutoencoderKL | AutoencoderTiny,
+        encoders: Sequence[tuple[Prompts, CLIPText]],
+        scheduler: Any = None,
+        *,
+        empty_is_zero: bool = False,
+    ) -> None:
+        self.unet, self.vae, self.encoders = unet, vae, tuple(encoders)
+        self.scheduler = scheduler or DDIM()
+        self.empty_is_zero = empty_is_zero  # whether no negative prompt means states of zeros
+        self.is_large = unet.config.addition_embed_type == "text_time"
+        self._plain, self._guided = Denoiser(self._predict), Denoiser(self._predict_guided)
+        self._encode = wg.jit(self._states)
+        self._decode = wg.jit(lambda latents: self.vae.decode(self.vae.unscaled(latents)))
+
+    @property
+    def device(self) -> Any:
+        """Where the networks are."""
+        return self.unet.conv_in.weight.device
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """The height and width that it was trained for."""
+        given = self.unet.config.sample_size or 64
+        height, width = (given, given) if isinstance(given, int) else given
+        return height * self.vae.factor, width * self.vae.factor
+
+    def steps(
+        self,
+        prompt: str | Sequence[str],
+        *,
+        negative: str | Sequence[str] | None = None,
+        steps: int = 30,
+        guidance: float = 7.5,
+        seed: int | None = None,
+        size: tuple[int, int] | None = None,
+        picture: Any = None,
+        strength: float = 0.8,
+        mask: Any = None,
+        noise: wg.Tensor | None = None,
+    ) -> Iterator[Preview]:
+        """The pictures of prompts after each step; the last ones are those that `__call__` gives.
+
+        `picture` is where to begin, the less of it is left the closer `strength` is to 1; `mask` is 1 where
+        a picture is to be made anew, and everything else stays. `noise` stands for what a seed draws.
+        """
+        texts = [prompt] if isinstance(prompt, str) else list(prompt)
+        latent = self._checked_size(size or self.size)
+        generator, schedule = wg.random.Generator(seed), self.scheduler.schedule(steps)
+        shape = (len(texts), self.vae.config.latent_channels, *latent)
+        if noise is None:
+            noise = generator.normal(shape, device=self.device)
+        if mask is not None and picture is None:
+            raise wg.ArgumentError("a mask says what of a picture is made anew: give picture= too")
+        with wg.no_grad():
+            conditions = self._conditions(texts, negative, guidance, latent)
+            begun = _Begun(noise * schedule.start, 0)
+            if picture is not None:
+                begin = min(max(steps - int(steps * strength), 0), steps - 1)
+                begun, more = self._begun(picture, mask, noise, schedule, begin)
+                conditions |= more
+        denoiser = self._plain if guidance <= 1 else self._guided
+        for moment in denoiser.run(
+            begun.x, schedule, conditions, generator, begin=begun.step, keep=begun.keep
+        ):
+            yield Preview(moment.step, moment.steps, moment.latents, self)
+
+    def __call__(self, prompt: str | Sequence[str], **options: Any) -> Array:
+        """Pictures of prompts: bytes (n, height, width, 3). The options are those of `steps`."""
+        return last_of(self.steps(prompt, **options)).pictures()
+
+    @wg.no_grad()
+    def decoded(self, latents: wg.Tensor) -> wg.Tensor:
+        """Pictures of latents, from -1 to 1; large ones are decoded in tiles."""
+        if max(latents.shape[2:]) > 2 * TILE:
+            return decode_tiles(self.vae, self.vae.unscaled(latents), TILE)
+        found: wg.Tensor = self._decode(latents)
+        return found
+
+    def with_scheduler(self, scheduler: Any) -> StableDiffusion:
+        """The same networks with another scheduler."""
+        return StableDiffusion(
+            self.unet, self.vae, self.encoders, scheduler, empty_is_zero=self.empty_is_zero
+        )
+
+    # Parts of a step
+
+    def _predict(self, x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
+        given = {name: each for name, each in conditions.items() if name in _FOR_UNET}
+        if "around" in conditions:
+            x = wg.concat([x, conditions["around"]], axis=1)
+        found: wg.Tensor = self.unet(x, timestep, **given)
+        return found
+
+    def _predict_guided(self, x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
+        twice = self._predict(wg.concat([x, x], axis=0), timestep, conditions)
+        return guided(twice, conditions["scale"])
+
+    # What goes before the steps
+
+    def _conditions(
+        self, texts: Sequence[str], negative: Any, guidance: float, latent: tuple[int, int]
+    ) -> dict[str, Any]:
+        context, pooled = self._encoded(texts)
+        found: dict[str, Any] = {}
+        if guidance > 1:
+            others = [negative or ""] if isinstance(negative, str) or negative is None else list(negative)
+            others = others * len(texts) if len(others) == 1 else others
+            if len(others) != len(texts):
+                raise wg.ArgumentError(f"there are {len(texts)} prompts and {len(others)} negative ones")
+            no_context, no_pooled = self._encoded(others)
+            if negative is None and self.empty_is_zero:
+                no_context, no_pooled = no_context * 0, no_pooled * 0
+            context = wg.concat([no_context, context], axis=0)
+            pooled = wg.concat([no_pooled, pooled], axis=0)
+            found["scale"] = float(guidance)
+        found["context"] = context
+        if self.is_large:
+            height, width = (each * self.vae.factor for each in latent)
+            sizes = wg.asarray([[height, width, 0, 0, height, width]], dtype=wg.float32, device=self.device)
+            found |= {"pooled": pooled, "sizes": wg.broadcast_to(sizes, (context.shape[0], 6))}
+        if self.unet.config.time_cond_proj_dim is not None:
+            scale = wg.full((context.shape[0],), 1000.0 * (guidance - 1), device=self.device)
+            found["guidance"] = sinusoids(scale, self.unet.config.time_cond_proj_dim, shift=1.0)
+        return found
+
+    def _encoded(self, texts: Sequence[str]) -> tuple[wg.Tensor, wg.Tensor]:
+        ids = [wg.asarray(prompts.ids(texts), device=self.device) for prompts, _ in self.encoders]
+        found: tuple[wg.Tensor, wg.Tensor] = self._encode(ids)
+        return found
+
+    def _states(self, ids: Sequence[wg.Tensor]) -> tuple[wg.Tensor, wg.Tensor]:
+        """The states of texts, and their vectors; the XL class takes the states before the last layer."""
+        found = [encoder(each) for (_, encoder), each in zip(self.encoders, ids, strict=True)]
+        states = [each.every[-2] if self.is_large else each.last for each in found]
+        return wg.concat(states, axis=-1), found[-1].pooled
+
+    def _begun(
+        self, picture: Any, mask: Any, noise: wg.Tensor, schedule: Schedule, begin: int
+    ) -> tuple[_Begun, dict[str, Any]]:
+        """A picture with the noise of step `begin`; what keeps its parts outside of a mask."""
+        height, width = noise.shape[2:]
+        values = resized(as_values(picture, self.device), height * self.vae.factor, width * self.vae.factor)
+        original = wg.broadcast_to(self._latents_of(values), noise.shape)
+        by_picture, by_noise = schedule.noised[begin]
+        x = original * by_picture + noise * by_noise
+        if mask is None:
+            return _Begun(x, begin), {}
+        hole = self._hole(mask, height, width)
+        keep = _keeper(original, noise, hole, schedule.noised)
+        return _Begun(x, begin, keep), self._masked_conditions(values, hole, noise.shape)
+
+    def _latents_of(self, values: wg.Tensor) -> wg.Tensor:
+        encoded = self.vae.encode(values)
+        return self.vae.scaled(encoded if isinstance(encoded, wg.Tensor) else encoded.mode())
+
+    def _hole(self, mask: Any, height: int, width: int) -> wg.Tensor:
+        values = wg.mean(as_values(mask, self.device), axis=1, keepdims=True)
+        small = wg.nn.functional.interpolate(values, size=(height, width), mode="nearest")
+        return (small > 0).astype(wg.float32)
+
+    def _masked_conditions(self, values: wg.Tensor, hole: wg.Tensor, shape: Sequence[int]) -> dict[str, Any]:
+        if self.unet.config.in_channels != MASKED_CHANNELS:
+            return {}
+        large = wg.nn.functional.interpolate(hole, size=tuple(values.shape[2:]), mode="nearest")
+        around = self._latents_of(values * (1 - large))
+        both = wg.concat([hole, around], axis=1)
+        return {"around": wg.broadcast_to(both, (2 * shape[0], *both.shape[1:]))}
+
+    def _checked_size(self, size: tuple[int, int]) -> tuple[int, int]:
+        """The size of the latents."""
+        step = self.vae.factor * (1 << (len(self.unet.config.block_out_channels) - 1))
+        if any(each < step or each % step for each in size):
+            raise wg.ArgumentError(f"a picture's height and width are multiples of {step} here, not {size}")
+        return size[0] // self.vae.factor, size[1] // self.vae.factor
+
+
+_FOR_UNET = frozenset({"context", "pooled", "sizes", "guidance"})
+
+
+def _keeper(original: wg.Tensor, noise: wg.Tensor, hole: wg.Tensor, noised: Sequence[Any]) -> Any:
+    """What puts back everything but the hole, with the noise that there is after a step."""
+    mix = wg.jit(lambda x, a, b: x * hole + (original * a + noise * b) * (1 - hole))
+
+    def keep(x: wg.Tensor, following: int) -> wg.Tensor:
+        by_picture, by_noise = noised[following] if following < len(noised) else (1.0, 0.0)
+        found: wg.Tensor = mix(x, float(by_picture), float(by_noise))
+        return found
+
+    return keep
+
+
+def from_parts(parts: Mapping[str, Any], settings: Mapping[str, Any], source: str) -> StableDiffusion:
+    """The pipeline of a folder's parts."""
+    names = [each for each in ("text_encoder", "text_encoder_2") if parts.get(each) is not None]
+    encoders = [(parts[each.replace("text_encoder", "tokenizer")], parts[each]) for each in names]
+    return StableDiffusion(
+        parts["unet"],
+        parts["vae"],
+        encoders,
+        parts["scheduler"],
+        empty_is_zero=bool(settings.get("force_zeros_for_empty_prompt", False)),
+    )

@@ -1,0 +1,50 @@
+"""Schedulers: how noise becomes a picture in some number of steps, by diffusers' names and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import webgrad as wg
+
+from ..configs import read_config
+from .levels import DPMSolver, Euler, EulerAncestral, FlowMatching
+from .rows import Row, Schedule, next_picture
+from .stepwise import DDIM, DDPM, LCM
+
+__all__ = [
+    "DDIM",
+    "DDPM",
+    "LCM",
+    "DPMSolver",
+    "Euler",
+    "EulerAncestral",
+    "FlowMatching",
+    "Row",
+    "Schedule",
+    "next_picture",
+    "scheduler_of",
+]
+
+# the names of a command, and those of published settings
+BY_NAME: Mapping[str, Any] = {
+    "ddpm": DDPM, "ddim": DDIM, "euler": Euler, "euler-a": EulerAncestral, "dpm++": DPMSolver, "lcm": LCM,
+    "flow": FlowMatching,
+}  # fmt: skip
+BY_CLASS: Mapping[str, Any] = {
+    "DDPMScheduler": DDPM,
+    "DDIMScheduler": DDIM,
+    "EulerDiscreteScheduler": Euler,
+    "EulerAncestralDiscreteScheduler": EulerAncestral,
+    "DPMSolverMultistepScheduler": DPMSolver,
+    "LCMScheduler": LCM,
+    "FlowMatchEulerDiscreteScheduler": FlowMatching,
+}
+
+
+def scheduler_of(settings: Mapping[str, Any], source: str) -> Any:
+    """The scheduler that a file of settings describes."""
+    name = str(settings.get("_class_name"))
+    if name not in BY_CLASS:
+        raise wg.ModelFileError(f"{source}: there is no scheduler {name}, only {', '.join(BY_CLASS)}")
+    return read_config(BY_CLASS[name], settings, source, BY_CLASS[name].idle)

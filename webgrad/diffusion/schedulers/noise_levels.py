@@ -1,0 +1,133 @@
+"""How much noise a picture has at each of the time steps that a network was trained on.
+
+In: a scheduler's settings. Out: arrays of float64: ᾱ, the square of a picture's share of a noisy one, for
+each step of training; and which of these steps, or levels between them, sampling goes through.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import webgrad as wg
+
+from ...arrays import Array, np
+
+__all__ = [
+    "Training",
+    "check_steps",
+    "exponential",
+    "karras",
+    "kept_shares",
+    "levels_of_times",
+    "original_of",
+    "times_of",
+    "times_of_levels",
+]
+
+FLAT = 2.0**-24  # of the last share where no picture is to be left: sigma stays finite
+
+
+@dataclass(frozen=True)
+class Training:
+    """The settings that say how a network was trained."""
+
+    num_train_timesteps: int = 1000
+    beta_start: float = 0.0001
+    beta_end: float = 0.02
+    beta_schedule: str = "linear"
+    trained_betas: Any = None
+    rescale_betas_zero_snr: bool = False
+    prediction_type: str = "epsilon"
+    steps_offset: int = 0
+
+
+FLAT = 2.0**-24  # of the last share where no picture is to be left: sigma stays finite
+
+
+def kept_shares(config: Training, *, flat: bool = False) -> Array:
+    """ᾱ after each step of training; `flat` has the last one a little above 0 where it would be 0."""
+    shares: Array = np.cumprod(1.0 - _betas(config))
+    if not config.rescale_betas_zero_snr:
+        return shares
+    roots = np.sqrt(shares)
+    roots = (roots - roots[-1]) * (roots[0] / (roots[0] - roots[-1]))
+    shares = roots**2
+    if flat:
+        shares[-1] = FLAT
+    return shares
+
+
+def _betas(config: Training) -> Array:
+    """The share of noise that each step of training adds."""
+    count, start, end = config.num_train_timesteps, config.beta_start, config.beta_end
+    if config.trained_betas is not None:
+        return np.asarray(config.trained_betas, np.float64)
+    if config.beta_schedule == "linear":
+        return np.linspace(start, end, count)
+    if config.beta_schedule == "scaled_linear":
+        return np.linspace(start**0.5, end**0.5, count) ** 2
+    if config.beta_schedule == "squaredcos_cap_v2":
+        return cosine_betas(count)
+    if config.beta_schedule == "sigmoid":
+        return np.asarray(1 / (1 + np.exp(-np.linspace(-6, 6, count))) * (end - start) + start)
+    raise wg.ModelFileError(f"there is no beta_schedule {config.beta_schedule!r}")
+
+
+def cosine_betas(count: int, offset: float = 0.008, largest: float = 0.999) -> Array:
+    """Steps after which the picture's share is a squared cosine of the time."""
+    angles = (np.arange(count + 1) / count + offset) / (1 + offset) * (math.pi / 2)
+    shares = np.cos(angles) ** 2
+    return np.asarray(np.minimum(1 - shares[1:] / shares[:-1], largest))
+
+
+def check_steps(count: int, most: int) -> None:
+    """Raise for a number of steps that cannot be."""
+    if not 1 <= count <= most:
+        raise wg.ArgumentError(f"steps are 1 to {most} here, not {count}")
+
+
+def times_of(spacing: str, trained: int, count: int, offset: int = 0) -> Array:
+    """Which steps of training sampling goes through, from the noisiest."""
+    check_steps(count, trained)
+    if spacing == "linspace":
+        return np.linspace(0, trained - 1, count)[::-1]
+    if spacing == "leading":
+        return (np.arange(count) * (trained // count))[::-1] + float(offset)
+    if spacing == "trailing":
+        return np.round(np.arange(trained, 0, -trained / count))[:count] - 1.0
+    raise wg.ModelFileError(f"there is no timestep_spacing {spacing!r}, only linspace, leading and trailing")
+
+
+def levels_of_times(shares: Array, times: Array) -> Array:
+    """Noise over picture at times, which may lie between two steps of training."""
+    levels = np.sqrt((1 - shares) / shares)
+    return np.interp(times, np.arange(len(levels)), levels)
+
+
+def times_of_levels(shares: Array, levels: Array) -> Array:
+    """The times of levels of noise, by the logarithms of those of training."""
+    logs = 0.5 * np.log((1 - shares) / shares)
+    return np.interp(np.log(np.maximum(levels, 1e-10)), logs, np.arange(len(logs)))
+
+
+def karras(largest: float, smallest: float, count: int) -> Array:
+    """Levels whose seventh roots are evenly spaced."""
+    return np.linspace(largest ** (1 / 7), smallest ** (1 / 7), count) ** 7
+
+
+def exponential(largest: float, smallest: float, count: int) -> Array:
+    """Levels whose logarithms are evenly spaced."""
+    return np.exp(np.linspace(math.log(largest), math.log(smallest), count))
+
+
+def original_of(kind: str, picture: float, noise: float) -> tuple[float, float]:
+    """How the original follows from x = picture · original + noise · ε and the prediction of a kind."""
+    if kind == "epsilon":
+        return 1 / picture, -noise / picture
+    if kind == "sample":
+        return 0.0, 1.0
+    if kind == "v_prediction":
+        return picture, -noise
+    raise wg.ModelFileError(f"there is no prediction_type {kind!r}: epsilon, sample and v_prediction are")

@@ -1,0 +1,76 @@
+"""A scheduler's steps as rows of numbers: every sampler here is linear in what a step knows.
+
+In: a picture x, the network's prediction, the originals that were predicted before, noise. Out: the next x.
+
+    original = clip(original_x · x + original_prediction · prediction)
+    next     = by_x · x + by_prediction · prediction + by_original · original + by_before · before
+               + by_noise · noise
+
+So a step is one function, captured once; what differs between steps and samplers is the row, whose numbers
+are computed on the host in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import webgrad as wg
+
+__all__ = ["Row", "Schedule", "next_picture"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One step."""
+
+    timestep: float  # what the network is told
+    original_x: float
+    original_prediction: float
+    by_x: float = 0.0
+    by_prediction: float = 0.0
+    by_original: float = 0.0
+    by_before: float = 0.0
+    by_noise: float = 0.0
+    entering: float = 1.0  # what x is multiplied by for the network
+
+    @property
+    def numbers(self) -> list[float]:
+        """What a captured step takes: all but the timestep."""
+        return [
+            self.original_x,
+            self.original_prediction,
+            self.by_x,
+            self.by_prediction,
+            self.by_original,
+            self.by_before,
+            self.by_noise,
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """All steps from noise to a picture."""
+
+    rows: tuple[Row, ...]
+    start: float = 1.0  # the standard deviation of the noise that everything begins with
+    clip: float | None = None  # the largest absolute value of an original
+    # For each step, what a picture and noise are multiplied by to be where that step begins.
+    noised: Sequence[tuple[float, float]] = field(default=())
+
+
+def next_picture(
+    x: wg.Tensor,
+    prediction: wg.Tensor,
+    before: wg.Tensor,
+    noise: wg.Tensor | None,
+    numbers: Sequence[float],
+    clip: float | None = None,
+) -> tuple[wg.Tensor, wg.Tensor]:
+    """The next x, and the original that this step predicts, which is the next step's `before`."""
+    by_x0, by_prediction0, by_x, by_prediction, by_original, by_before, by_noise = numbers
+    original = x * by_x0 + prediction * by_prediction0
+    if clip is not None:
+        original = wg.clip(original, -clip, clip)
+    found = x * by_x + prediction * by_prediction + original * by_original + before * by_before
+    return (found if noise is None else found + noise * by_noise), original
