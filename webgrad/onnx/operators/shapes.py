@@ -9,7 +9,7 @@ import webgrad as wg
 
 from ...arrays import np
 from .table import Call, operator
-from .values import axes_of, moves, whole
+from .values import axes_of, bounded, moves, whole
 
 __all__: list[str] = []
 
@@ -193,6 +193,7 @@ def pad(x: Any, pads: Any, value: Any = None, axes: Any = None, *, mode: str = "
         return wg.pad(x, widths, constant_values=0 if value is None or not value.size else value.item())
     for axis, (before, after) in enumerate(widths):
         if before or after:
+            bounded(x.shape[axis] + before + after)
             places = np.pad(np.arange(x.shape[axis]), (before, after), mode=mode)  # type: ignore[call-overload]
             x = wg.take(x, wg.asarray(places.astype(np.int32), device=x.device), axis=axis)
     return x

@@ -5,6 +5,7 @@ Texts and numbers of fewer than eight bits are arrays of NumPy all the way (`typ
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any
@@ -17,6 +18,7 @@ from ..types import code_of, type_of
 __all__ = [
     "as_indices",
     "axes_of",
+    "bounded",
     "has_type",
     "is_array",
     "is_for_tensors",
@@ -27,10 +29,22 @@ __all__ = [
     "whole",
 ]
 
+MOST_ON_HOST = 1 << 24  # elements that an operator makes there
+
 
 def is_array(value: Any) -> bool:
     """Whether a value is an array of the host, not a tensor."""
     return isinstance(value, np.ndarray)
+
+
+def bounded(*sizes: Any) -> Any:
+    """Sizes of an array that is made on the host, as they are; a file that asks for a huge one is refused."""
+    if math.prod(map(int, sizes)) > MOST_ON_HOST:
+        raise wg.ModelFileError(
+            f"it makes {' × '.join(map(str, sizes))} elements on the host, of which there may be "
+            f"{MOST_ON_HOST:,}"
+        )
+    return sizes[0] if len(sizes) == 1 else sizes
 
 
 def is_held(value: Any) -> bool:
