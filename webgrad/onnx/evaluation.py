@@ -126,6 +126,8 @@ class Run:
         except wg.WebgradError as error:
             error.args = (f"{node.label} ({operator}): {error}", *error.args[1:])
             raise
+        except MemoryError as error:
+            raise wg.OutOfMemoryError(f"{node.label} ({operator}): {error}") from error
         except (TypeError, ValueError, IndexError, KeyError, ArithmeticError, AttributeError) as error:
             shapes = ", ".join(_described(each) for each in inputs)
             raise wg.ModelFileError(f"{node.label} ({operator}) cannot take {shapes}: {error}") from error
@@ -208,6 +210,8 @@ class _Call:
         return self.of.tensor(value, on_host=self.is_known)
 
     def once(self, make: Callable[[], Any]) -> Any:
+        if self.node.refers:  # another call of the function around it has other attributes
+            return make()
         key = id(self.node.attributes), str(self.device)
         if key not in self.of.made:
             with wg.at_capture():

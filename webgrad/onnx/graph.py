@@ -34,6 +34,8 @@ __all__ = [
 ]
 
 AI_ONNX = ("", "ai.onnx")  # both are the standard's own domain
+FUNCTION_DEPTH = 64  # of functions that call functions
+MAX_NODES = 1 << 18  # with those of functions, as often as they are called
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +135,25 @@ def contents_of(model: Message, folder: Path | None, source: str) -> Contents:
         builder.define(message)
     graph = builder.graph(model.graph, frozenset())
     builder.refuse_missing()
+    if _nodes_run(graph.nodes, {}, FUNCTION_DEPTH, source) > MAX_NODES:
+        _fail(source, f"its functions call each other until there are more than {MAX_NODES:,} nodes")
     metadata = {each.key: each.value for each in model.metadata_props}
     producer = f"{model.producer_name} {model.producer_version}".strip()
     return Contents(graph, builder.opsets, builder.functions, metadata, producer)
+
+
+def _nodes_run(nodes: Sequence[Node], known: dict[int, int], depth: int, source: str) -> int:
+    """How many nodes run, those of functions at each call; `known` are the counts of functions met before."""
+    if not depth:
+        _fail(source, f"its functions call themselves, or each other deeper than {FUNCTION_DEPTH}")
+    count = len(nodes)
+    for node in nodes:
+        count += sum(_nodes_run(each.nodes, known, depth, source) for each in node.graphs)
+        if isinstance(called := node.operator, Function):
+            if id(called) not in known:
+                known[id(called)] = _nodes_run(called.nodes, known, depth - 1, source)
+            count += known[id(called)]
+    return count
 
 
 def _opsets(imports: Sequence[Message]) -> dict[str, int]:
@@ -197,10 +215,10 @@ class _Builder:
     def attribute(self, message: Message, label: str, known: set[str]) -> Any:
         if message.ref_attr_name:
             return Reference(message.ref_attr_name)
-        try:
-            return _ATTRIBUTES[_kind_of(message)](self, message, known)
-        except KeyError:
+        kind = _kind_of(message)
+        if kind not in _ATTRIBUTES or getattr(message, kind) is None:
             self.fail(f"the attribute {shown(message.name)} of {label} has no value")
+        return _ATTRIBUTES[kind](self, message, known)
 
     def value(self, message: Message) -> Value:
         kind, type_message = "tensor", message.type
@@ -276,7 +294,7 @@ def _kind_of(message: Message) -> str:
     """By its type; old files leave that out, and then the only field says it."""
     if message.type in _KINDS:
         return _KINDS[message.type]
-    return next(name for name in _ATTRIBUTES if message.has(name))
+    return next((name for name in _ATTRIBUTES if message.has(name)), "")
 
 
 def _text(data: Any) -> str | bytes:

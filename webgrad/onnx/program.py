@@ -9,7 +9,7 @@ text is given, or gradients are asked for, the graph runs as it stands, node by 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from threading import RLock
 from typing import Any
 
@@ -65,7 +65,8 @@ class Program:
         else:
             with self._lock:  # parts may be divided
                 found = self._by_parts(values)
-        return {name: self._returned(each) for name, each in found.items()}
+        lasting = {id(each) for each in (*given.values(), *self._values.values())}
+        return {name: self._returned(each, lasting) for name, each in found.items()}
 
     def _by_parts(self, values: Values) -> Values:
         at = 0
@@ -153,9 +154,13 @@ class Program:
             return given.numpy() if isinstance(given, wg.Tensor) else given
         return uploaded(given, self.device) if is_for_tensors(given) else given
 
-    def _returned(self, value: Any) -> Any:
+    def _returned(self, value: Any, lasting: Container[int]) -> Any:
+        """A result: of what lasts, inputs and weights, a copy, since who gets it may write into it."""
         if isinstance(value, list):
-            return list(map(self._returned, value))
+            return [self._returned(each, lasting) for each in value]
+        if isinstance(value, wg.Tensor):
+            sharing = value.alias.members.alive() if value.alias else [value]
+            return wg.copy(value) if any(id(each) in lasting for each in sharing) else value
         return as_tensor(value, self.device) if is_for_tensors(value) else value
 
     def _asks_gradients(self, computed: Values) -> bool:

@@ -14,6 +14,7 @@ import webgrad as wg
 
 from ...arrays import Array, np
 from .table import operator
+from .values import at_most_on_host
 
 
 class _Axis(NamedTuple):
@@ -110,6 +111,7 @@ def _weighted_taps(axis: _Axis, mode: _Mode, places: Array) -> tuple[Array, Arra
     curve, reach = _CURVES[mode.name]
     squeeze = min(axis.scale, 1.0) if mode.is_antialiased else 1.0
     start = math.floor(-reach / squeeze) + 1
+    at_most_on_host(places.size * (2 - 2 * start), "the taps of Resize")
     index = np.floor(places)[None] + np.arange(start, 2 - start)[:, None]
     weights = curve(np.abs(index - places) * squeeze, mode.curve)
     if mode.excludes_outside:
@@ -123,6 +125,7 @@ def _weighted_taps(axis: _Axis, mode: _Mode, places: Array) -> tuple[Array, Arra
 def _resized(x: Any, at: int, axis: _Axis, mode: _Mode) -> Any:
     """One axis of x: an element or a weighted sum of some for each new one."""
     kind = np.float32 if mode.name == "nearest" else np.float64  # so that 1.5 / 0.6 is 2.5, as elsewhere
+    at_most_on_host(axis.wanted, "Resize of an axis")
     places = _COORDINATES[mode.coordinates](axis, np.arange(axis.wanted, dtype=kind))
     behind = [1] * (x.ndim - 1 - at)
     if mode.name == "nearest":

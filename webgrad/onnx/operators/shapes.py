@@ -9,7 +9,7 @@ import webgrad as wg
 
 from ...arrays import np
 from .table import Call, operator
-from .values import axes_of, moves, whole
+from .values import at_most_on_host, axes_of, moves, whole
 
 __all__: list[str] = []
 
@@ -30,6 +30,8 @@ def reshape(x: Any, shape: Any, *, allowzero: int = 0) -> Any:
     """Where the shape has 0, the size stays, unless zeros are allowed; -1 is what is left by the others."""
     sizes = [int(each) for each in shape]
     kept = [] if allowzero else [at for at, each in enumerate(sizes) if each == 0]
+    if sizes.count(-1) > 1:
+        raise wg.ShapeError(f"Reshape of {tuple(x.shape)} to {sizes}: only one size may be left to find")
     if -1 in sizes:
         left = math.prod(each for at, each in enumerate(x.shape) if at not in kept)
         taken = math.prod(each for at, each in enumerate(sizes) if at not in kept and each != -1)
@@ -108,6 +110,8 @@ def split(x: Any, sizes: Any = None, *, axis: int = 0, num_outputs: int | None =
     whole = x.shape[axis]
     if sizes is None:
         count = num_outputs or call.outputs
+        if count > max(whole, call.outputs):
+            raise wg.ShapeError(f"Split makes {count:,} parts of the {whole} of axis {axis}")
         part = -(-whole // count)
         sizes = [max(min(part, whole - at * part), 0) for at in range(count)]
     sizes = [int(each) for each in sizes]
@@ -193,6 +197,7 @@ def pad(x: Any, pads: Any, value: Any = None, axes: Any = None, *, mode: str = "
         return wg.pad(x, widths, constant_values=0 if value is None or not value.size else value.item())
     for axis, (before, after) in enumerate(widths):
         if before or after:
+            at_most_on_host(x.shape[axis] + before + after, "Pad of an axis")
             places = np.pad(np.arange(x.shape[axis]), (before, after), mode=mode)  # type: ignore[call-overload]
             x = wg.take(x, wg.asarray(places.astype(np.int32), device=x.device), axis=axis)
     return x

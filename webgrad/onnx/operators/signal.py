@@ -10,7 +10,7 @@ import webgrad as wg
 from ...arrays import Array, np
 from ..types import type_of
 from .table import operator
-from .values import whole
+from .values import at_most_on_host, whole
 
 __all__: list[str] = []
 
@@ -96,7 +96,7 @@ _WINDOWS = {
 
 def _window(factors: tuple[float, ...]) -> Any:
     def window(size: Any, *, periodic: int = 1, output_datatype: int = 1) -> Array:
-        count = whole(size)
+        count = at_most_on_host(whole(size), "a window")
         turn = 2 * math.pi * np.arange(count) / max(count if periodic else count - 1, 1)
         found = sum(factor * np.cos(at * turn) for at, factor in enumerate(factors))
         return np.asarray(found).astype(type_of(output_datatype).numpy)
@@ -117,6 +117,7 @@ def mel_weights(
 ) -> Array:
     """A triangle for each band, from the centre of the one before it to that of the one after it."""
     count, length = whole(bins), whole(dft_length)
+    at_most_on_host(abs(count * (length // 2 + 1)), "MelWeightMatrix")
     low, high = (
         _MEL * np.log10(1 + each.reshape(()).astype(np.float64) / _HERTZ) for each in (lowest, highest)
     )

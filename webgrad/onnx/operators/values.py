@@ -16,6 +16,7 @@ from ..types import code_of, type_of
 
 __all__ = [
     "as_indices",
+    "at_most_on_host",
     "axes_of",
     "has_type",
     "is_array",
@@ -26,6 +27,8 @@ __all__ = [
     "uploaded",
     "whole",
 ]
+
+MAX_ON_HOST = 1 << 27  # elements: what a few numbers of a file may have the host allocate
 
 
 def is_array(value: Any) -> bool:
@@ -85,6 +88,13 @@ def whole(array: Any) -> int:
     return int(np.asarray(array).reshape(())[()])
 
 
+def at_most_on_host(count: int, what: str) -> int:
+    """A count of elements that the host makes; raises for more than MAX_ON_HOST."""
+    if count > MAX_ON_HOST:
+        raise wg.OutOfMemoryError(f"{what} of {count:,} elements: the host makes at most {MAX_ON_HOST:,}")
+    return count
+
+
 def axes_of(axes: Any, rank: int) -> tuple[int, ...]:
     """Axes counted from the first; raises for those that are not there."""
     found = [int(each) for each in np.asarray(axes).reshape(-1)]
@@ -110,8 +120,13 @@ def moves(function: Callable[..., Any]) -> Callable[..., Any]:
                 given[at] = wg.asarray(places, device=device)
                 start += values[at].size
             found = function(*given, **attributes)
+            at_most_on_host(sum(each.size for each in _several(found)), "moved values")
             if isinstance(found, tuple):
                 return tuple(elements[each.numpy()] for each in found)
             return elements[found.numpy()]
 
     return move
+
+
+def _several(found: Any) -> tuple[Any, ...]:
+    return found if isinstance(found, tuple) else (found,)
