@@ -19,6 +19,7 @@ from scripts import (
     fuzz_files,
     fuzz_graphs,
     fuzz_kernels,
+    fuzz_onnx,
     fuzz_packages,
     fuzz_programs,
     fuzz_texts,
@@ -35,6 +36,7 @@ PARTS = (
     Part("templates", "chat templates", 200_000, 0.03, fuzz_texts.start_templates, 20_000, seconds=5.0),
     Part("tokenizers", "tokenizers' files", 200_000, 0.03, fuzz_texts.start_tokenizers, 20_000, seconds=5.0),
     Part("packages", "packages of datasets", 200_000, 0.03, fuzz_packages.start, 20_000, memory=1 << 30),
+    Part("onnx", "ONNX models", 200_000, 0.1, fuzz_onnx.start, 5_000),
     # Drivers reserve far more memory than they use.
     Part("kernels", "users' kernels", 100_000, 0.12, fuzz_kernels.start, 500, seconds=20.0, memory=None),
     Part("exports", "exports, 10 graphs each", 500, 0.2, fuzz_exports.start, 10, seconds=60.0, memory=None),

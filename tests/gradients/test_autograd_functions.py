@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tracemalloc
 from typing import Any
 
@@ -344,7 +345,8 @@ def test_a_checkpoint_of_what_needs_no_gradient_is_the_function_itself() -> None
 @pytest.mark.usefixtures("compiled_at_once")
 def test_a_checkpoint_needs_less_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """In one plan, forwards and backwards; values are only computed together at the end."""
-    monkeypatch.setattr("webgrad.cpu.layout.KEPT", 0)  # so that each run asks for its memory
+    monkeypatch.setattr("webgrad.cpu.layout.KEPT", 0)  # so that each run asks for its memory …
+    monkeypatch.setattr("webgrad.runtime.host_buffers.LARGE", sys.maxsize)  # … where it is traced
 
     def peak(layer: Any, *, traced: bool) -> int:
         x = parameter(np.ones((128, 128), np.float32), device="cpu")

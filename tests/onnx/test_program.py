@@ -89,14 +89,15 @@ def test_a_result_larger_than_its_weights_is_not_kept(tmp_path: Path) -> None:
     assert count_of(lambda: m(np.zeros(1, np.float32))) == 1
 
 
-def test_equal_weights_are_one(tmp_path: Path) -> None:
+def test_equal_weights_are_one_until_somebody_may_change_them(tmp_path: Path) -> None:
     w = np.arange(6, dtype=np.float32)
     weights = {"a": w, "b": w.copy(), "c": w[::-1].copy(), "d": w.reshape(2, 3)}
     nodes = [node("Add", "x a", "p"), node("Add", "p b", "q"), node("Add", "q c", "y"), node("Abs", "d", "z")]
     m = loaded(tmp_path, model(nodes, {"x": [6]}, {"y": [6], "z": [2, 3]}, weights))
+    assert len({id(each) for each in m._program._parameters.values()}) == 2
+    assert m(np.zeros(6, np.float32))["y"].tolist() == (2 * w + w[::-1]).tolist()
     state = m.state_dict()
-    assert state["a"] is state["b"]
-    assert state["a"] is not state["c"]
+    assert state["a"] is not state["b"]
     assert m(np.zeros(6, np.float32))["y"].tolist() == (2 * w + w[::-1]).tolist()
 
 
@@ -168,6 +169,11 @@ def test_what_is_around_a_wait_is_captured_apart(tmp_path: Path) -> None:
     x, same, other = floats(1, 0, 3), floats(0, 5, 7), floats(0, 0, 9)
     assert m(x)["y"].tolist() == [2, 6]
     assert m.waits == ("found",)
+    assert m.explain().splitlines() == [
+        "1 nodes, captured together",
+        "found (NonZero): the host waits for what it reads",
+        "4 nodes, captured together",
+    ]
     m(x)  # what is behind the wait comes a second time, and is captured
     assert count_of(lambda: m(same)) == 0
     assert m(same)["y"].tolist() == [10, 14]
@@ -207,3 +213,50 @@ def test_texts_and_maps_pass_through(tmp_path: Path) -> None:
     m = loaded(tmp_path, model(nodes, {"x": [1, 2]}, {"y": None}, opset={"": 18, "ai.onnx.ml": 1}))
     for _ in range(3):
         assert m(floats([1, 2]))["y"] == [{"a": 1, "b": 2}]
+
+
+def test_rounds_of_a_loop_that_is_waited_for_are_captured(tmp_path: Path) -> None:
+    """x is doubled, an outer weight at a time, until its sum says so."""
+    nodes = [
+        node("Noted", "v", "n", domain="tests"),
+        node("Mul", "n w", "next"),
+        node("ReduceSum", "next", "total", keepdims=0),
+        node("Less", "total limit", "goes"),
+    ]
+    body = graph(
+        nodes,
+        {"i": ("int64", []), "go": ("bool", []), "v": None},
+        {"goes": ("bool", []), "next": [1, 2], "total": []},
+    )
+    weights = {"w": floats(2, 2), "yes": np.asarray(True)}
+    loop = node("Loop", "- yes x", "last sums", called="rounds", body=body)
+    inputs: Any = {"x": [1, 2], "limit": ("float32", [])}
+    m = loaded(tmp_path, model([loop], inputs, {"last": [1, 2], "sums": [None]}, weights, opset=OWN))
+    limit = wg.asarray(np.float32(100), device="cpu")
+    assert m(floats([1, 0]), limit)["last"].tolist() == [[128, 0]]
+    assert m.waits == ("rounds",)
+    m(floats([1, 0]), limit)
+    assert count_of(lambda: m(floats([0, 3]), limit)) == 0
+    out = m(floats([0, 3]), limit)
+    assert (out["last"].tolist(), out["sums"].tolist()) == ([[0, 192]], [6, 12, 24, 48, 96, 192])
+
+
+def test_gradients_go_through_branches_that_are_computed(tmp_path: Path) -> None:
+    branches: Any = {
+        "then_branch": graph([node("Mul", "x w", "a")], {}, {"a": None}),
+        "else_branch": graph([node("Neg", "x", "b")], {}, {"b": None}),
+    }
+    nodes = [
+        node("ReduceSum", "x", "s", keepdims=0),
+        node("Less", "s zero", "c"),
+        node("If", "c", "y", **branches),
+    ]
+    weights = {"w": floats(5, 6), "zero": np.asarray(0, np.float32)}
+    m = loaded(tmp_path, model(nodes, {"x": [2]}, {"y": [2]}, weights))
+    m(floats(-1, 0))
+    for x, expected in (([-1.0, 0.0], [5, 6]), ([1.0, 0.0], [-1, -1])):
+        given = wg.asarray(floats(*x), device="cpu")
+        given.requires_grad = True
+        wg.sum(m(given)["y"]).backward()
+        assert given.grad is not None
+        assert given.grad.tolist() == expected

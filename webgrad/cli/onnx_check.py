@@ -113,7 +113,10 @@ def _largest(found: Any, wanted: Any) -> float:
         return 0.0 if (found == wanted).all() else math.inf
     a, b = found.astype(np.float64), wanted.astype(np.float64)
     is_finite = np.isfinite(b)
-    if not np.array_equal(a[~is_finite], b[~is_finite], equal_nan=True):
+    if (
+        not np.array_equal(a[~is_finite], b[~is_finite], equal_nan=True)
+        or not np.isfinite(a[is_finite]).all()
+    ):
         return math.inf
     off = np.abs(a[is_finite] - b[is_finite]).max(initial=0.0)
     scale = np.abs(b[is_finite]).max(initial=0.0)

@@ -6,11 +6,9 @@ In: a model. Out: text or JSON. Nothing is computed.
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import sys
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,29 +36,19 @@ def info_onnx(name: str, *, as_json: bool) -> int:
 
 def facts_of(model: wg.onnx.Model) -> dict[str, Any]:
     """What a model's file says, in plain JSON types."""
-    contents = model.contents
-    weights = contents.graph.weights.values()
-    operators = Counter(str(node.operator) for node in _nodes(contents.graph.nodes))
+    summary = model.summary()
     return {
         "file": model.source,
         "bytes": Path(model.source).stat().st_size,
-        "producer": contents.producer,
-        "opsets": {domain or "ai.onnx": version for domain, version in contents.opsets.items()},
+        "producer": summary.producer,
+        "opsets": {domain or "ai.onnx": version for domain, version in summary.opsets.items()},
         "inputs": [str(each) for each in model.inputs],
         "outputs": [str(each) for each in model.outputs],
-        "parameters": sum(math.prod(each.shape) for each in weights),
-        "nodes": operators.total(),
-        "operators": dict(operators.most_common()),
-        "metadata": dict(contents.metadata),
+        "parameters": summary.parameters,
+        "nodes": sum(summary.operators.values()),
+        "operators": dict(summary.operators),
+        "metadata": dict(model.contents.metadata),
     }
-
-
-def _nodes(nodes: Sequence[Any]) -> Iterator[Any]:
-    """Nodes, those of branches and bodies included."""
-    for node in nodes:
-        yield node
-        for graph in node.graphs:
-            yield from _nodes(graph.nodes)
 
 
 def _lines(facts: dict[str, Any]) -> Iterator[Line]:

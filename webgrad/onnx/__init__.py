@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from .graph import Value
 from .model import Model, Outputs, load
+from .module import OnnxModule
 from .operators import operator
+from .summary import Summary
 from .writing import save
 
-__all__ = ["Model", "Outputs", "Value", "load", "operator", "save"]
+__all__ = ["Model", "OnnxModule", "Outputs", "Summary", "Value", "load", "operator", "save"]

@@ -13,7 +13,7 @@ from typing import Any
 import webgrad as wg
 
 from ..arrays import Array, np
-from .evaluation import Run, Scope, Values
+from .evaluation import CANNOT, Run, Scope, Values
 from .graph import Contents, Function, Graph, Node, last_uses, names_read
 
 __all__ = ["arrays_of_file", "settled"]
@@ -40,7 +40,7 @@ def _is_settled(node: Node, scope: Scope, run: Run) -> bool:
         return False
     if not all(name in values for name in node.inputs if name):
         return False
-    results = run.node(node, scope)
+    results = _computed(node, scope, run)
     made = sum(map(_nbytes, results))
     if made > SMALL and made > sum(_nbytes(values[name]) for name in node.inputs if name):
         return False
@@ -48,13 +48,27 @@ def _is_settled(node: Node, scope: Scope, run: Run) -> bool:
     return True
 
 
+def _computed(node: Node, scope: Scope, run: Run) -> Sequence[Any]:
+    """A node's results; what it cannot take of weights is the file's fault."""
+    try:
+        return run.node(node, scope)
+    except wg.ModelFileError:
+        raise
+    except wg.WebgradError as error:
+        raise wg.ModelFileError(str(error)) from error
+
+
 def _prepared(node: Node, scope: Scope) -> Node:
     """A node that reads its weights in the form that its operator wants."""
-    if isinstance(node.operator, Function) or node.operator.prepare is None:
+    if isinstance(node.operator, Function) or node.operator.prepare is None or not node.outputs:
         return node
     weights = [scope.values.get(name) for name in node.inputs]
     names = list(node.inputs)
-    for place, value in node.operator.prepare(*weights, **node.attributes).items():
+    try:
+        forms = node.operator.prepare(*weights, **node.attributes)
+    except CANNOT:  # what it refuses it refuses when it runs, with the node's name
+        return node
+    for place, value in forms.items():
         names[place] = "" if value is None else f"{node.inputs[place]} as {node.outputs[0]} has it"
         scope.values[names[place]] = value
     return replace(node, inputs=tuple(names))

@@ -7,7 +7,7 @@ which is computed on the device makes the model synchronise there, and is noted 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,11 +15,11 @@ from typing import Any
 import webgrad as wg
 
 from ..arrays import Array, np
-from .graph import Function, Graph, Node, Reference
+from .graph import Function, Graph, Node, Reference, names_of
 from .operators import Operator
 from .operators.values import is_for_tensors, stored, uploaded
 
-__all__ = ["Run", "Scope", "Uploads", "Values", "WaitsError", "as_tensor", "is_for_tensors"]
+__all__ = ["CANNOT", "Run", "Scope", "Uploads", "Values", "WaitsError", "as_tensor", "is_for_tensors"]
 
 
 class WaitsError(Exception):
@@ -28,6 +28,9 @@ class WaitsError(Exception):
     place = 0  # of the node, or of the one around it, in the graph that runs
 
 
+# What an operator raises for values that are not for it, its own errors aside
+CANNOT = (TypeError, ValueError, IndexError, KeyError, ArithmeticError, AttributeError, MemoryError)
+MOST_RUN = 1 << 22  # nodes in one call
 HOST = 1 << 16  # elements: larger arrays are worked on, and made, on the device
 Values = dict[str, Any]
 Uploads = dict[tuple[int, bool], tuple[Array, wg.Tensor]]  # by an array's identity, and whether on the host
@@ -51,6 +54,15 @@ class Scope:
             scope = scope.outer
         raise wg.ModelFileError(f"the value {name} is not there")
 
+    def found(self, names: Iterable[str]) -> Values:
+        """Those of some names that are there."""
+        scope: Scope | None = self
+        values: Values = {}
+        while scope is not None:
+            values = {name: scope.values[name] for name in names if name in scope.values} | values
+            scope = scope.outer
+        return values
+
 
 @dataclass(slots=True)
 class Run:
@@ -62,7 +74,9 @@ class Run:
     kept: Uploads = field(default_factory=dict)  # these as tensors, of all the model's runs
     uploads: Uploads = field(default_factory=dict)  # others, of this run
     made: dict[Any, Any] = field(default_factory=dict)  # of attributes, by identity, of all the model's runs
+    inner: Callable[[Graph, Values], list[Any]] | None = None  # runs branches and bodies, captured apart
     waits: list[str] = field(default_factory=list)  # nodes that needed a computed value on the host
+    count: int = 0  # of nodes that were run
 
     def model(self, graph: Graph, values: Values) -> list[Any]:
         """The outputs of a model's graph, of which inputs and weights are given by name."""
@@ -72,8 +86,10 @@ class Run:
 
     def graph(self, graph: Graph, inputs: Sequence[Any], outer: Scope) -> list[Any]:
         """The outputs of a branch or body."""
-        given = [each.name for each in graph.inputs]
-        values = graph.weights | dict(zip(given, inputs, strict=False))
+        given = dict(zip([each.name for each in graph.inputs], inputs, strict=False))
+        if self.inner is not None and not outer.attributes and not wg.is_captured():
+            return self.inner(graph, outer.found(names_of(graph)) | given)
+        values = graph.weights | given
         scope = Scope(values, outer.attributes, outer.opset, outer)
         self.nodes(graph.nodes, scope, graph.last_uses)
         return [scope.find(each.name) for each in graph.outputs]
@@ -93,6 +109,11 @@ class Run:
 
     def node(self, node: Node, scope: Scope) -> Sequence[Any]:
         """What a node gives."""
+        self.count += 1
+        if self.count > MOST_RUN:
+            raise wg.ModelFileError(
+                f"{node.label}: {MOST_RUN:,} nodes have run in one call: a loop without end"
+            )
         inputs = [scope.find(name) if name else None for name in node.inputs]
         attributes = _given(node.attributes, scope) if node.refers else node.attributes
         if isinstance(node.operator, Function):
@@ -126,9 +147,7 @@ class Run:
         except wg.WebgradError as error:
             error.args = (f"{node.label} ({operator}): {error}", *error.args[1:])
             raise
-        except MemoryError as error:
-            raise wg.OutOfMemoryError(f"{node.label} ({operator}): {error}") from error
-        except (TypeError, ValueError, IndexError, KeyError, ArithmeticError, AttributeError) as error:
+        except CANNOT as error:
             shapes = ", ".join(_described(each) for each in inputs)
             raise wg.ModelFileError(f"{node.label} ({operator}) cannot take {shapes}: {error}") from error
 

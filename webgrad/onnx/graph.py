@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import webgrad as wg
 
 from ..arrays import Array, np
-from ..io.memory_map import shown
+from ..io.memory_map import is_possible, shown
 from .operators import Operator, find
 from .protobuf import Message
 from .tensors import array_of, sparse_array_of
@@ -33,9 +33,9 @@ __all__ = [
     "names_read",
 ]
 
+MOST_NODES = 1 << 18  # with those of functions, at each call
+MOST_ALIKE = 8  # arrays that look alike and are compared with each other
 AI_ONNX = ("", "ai.onnx")  # both are the standard's own domain
-FUNCTION_DEPTH = 64  # of functions that call functions
-MAX_NODES = 1 << 18  # with those of functions, as often as they are called
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,25 +135,53 @@ def contents_of(model: Message, folder: Path | None, source: str) -> Contents:
         builder.define(message)
     graph = builder.graph(model.graph, frozenset())
     builder.refuse_missing()
-    if _nodes_run(graph.nodes, {}, FUNCTION_DEPTH, source) > MAX_NODES:
-        _fail(source, f"its functions call each other until there are more than {MAX_NODES:,} nodes")
+    _check_calls(graph, builder)
     metadata = {each.key: each.value for each in model.metadata_props}
     producer = f"{model.producer_name} {model.producer_version}".strip()
     return Contents(graph, builder.opsets, builder.functions, metadata, producer)
 
 
-def _nodes_run(nodes: Sequence[Node], known: dict[int, int], depth: int, source: str) -> int:
-    """How many nodes run, those of functions at each call; `known` are the counts of functions met before."""
-    if not depth:
-        _fail(source, f"its functions call themselves, or each other deeper than {FUNCTION_DEPTH}")
-    count = len(nodes)
+def _check_calls(graph: Graph, builder: _Builder) -> None:
+    """Refuse functions that call themselves, and those that call each other so often that they never end."""
+    sizes: dict[int, int] = {}
+    for function in _called_last(builder):
+        sizes[id(function)] = _size(function.nodes, sizes)
+    if _size(graph.nodes, sizes) > MOST_NODES:
+        builder.fail(f"with the functions that it calls it has more than {MOST_NODES:,} nodes")
+
+
+def _called_last(builder: _Builder) -> Iterator[Function]:
+    """The model's functions, each after all that it calls."""
+    done, waiting = set[int](), set[int]()
+    stack = [(each, False) for each in builder.functions.values()]
+    while stack:
+        function, is_ready = stack.pop()
+        if is_ready:
+            waiting.discard(id(function))
+            done.add(id(function))
+            yield function
+        elif id(function) in waiting:
+            builder.fail(f"its function {shown(function.name)} calls itself")
+        elif id(function) not in done:
+            waiting.add(id(function))
+            stack.append((function, True))
+            stack += [(each, False) for each in _called(function.nodes) if id(each) not in done]
+
+
+def _called(nodes: Sequence[Node]) -> Iterator[Function]:
+    """The functions that nodes call, in inner graphs too."""
     for node in nodes:
-        count += sum(_nodes_run(each.nodes, known, depth, source) for each in node.graphs)
-        if isinstance(called := node.operator, Function):
-            if id(called) not in known:
-                known[id(called)] = _nodes_run(called.nodes, known, depth - 1, source)
-            count += known[id(called)]
-    return count
+        if isinstance(node.operator, Function):
+            yield node.operator
+        for graph in node.graphs:
+            yield from _called(graph.nodes)
+
+
+def _size(nodes: Sequence[Node], sizes: Mapping[int, int]) -> int:
+    """How many nodes there are with those of inner graphs, and of each function at each call."""
+    inside = sum(_size(graph.nodes, sizes) for node in nodes for graph in node.graphs)
+    calls = sum(sizes[id(each.operator)] for each in nodes if isinstance(each.operator, Function))
+    return min(len(nodes) + inside + calls, MOST_NODES + 1)
 
 
 def _opsets(imports: Sequence[Message]) -> dict[str, int]:
@@ -171,6 +199,8 @@ class _Builder:
     missing: Counter[str] = field(default_factory=Counter)
 
     def graph(self, message: Message, outer: frozenset[str]) -> Graph:
+        self.refuse_twice([each.name for each in message.initializer], "weights")
+        self.refuse_twice([each.name for each in message.input], "inputs")
         weights = {each.name: array_of(each, self.folder) for each in message.initializer}
         for each in message.sparse_initializer:
             weights[each.values.name if each.values else ""] = sparse_array_of(each, self.folder)
@@ -186,6 +216,7 @@ class _Builder:
         return Graph(message.name, inputs, outputs, weights, nodes, uses)
 
     def nodes(self, messages: Sequence[Message], known: set[str], opsets: dict[str, int]) -> Iterator[Node]:
+        written: set[str] = set()
         for message in messages:
             label = shown(message.name or f"{message.op_type} → {next(iter(message.output), '')}")
             for name in message.input:
@@ -199,6 +230,10 @@ class _Builder:
                 made = Node(label, operator, *names, attributes, refers)
                 _check(made)
                 yield made
+            for name in filter(None, message.output):
+                if name in written:
+                    self.fail(f"{shown(name)}, which {label} computes, was computed before")
+                written.add(name)
             known.update(message.output)
 
     def operator(self, message: Message, opsets: dict[str, int]) -> Operator | Function | None:
@@ -216,7 +251,7 @@ class _Builder:
         if message.ref_attr_name:
             return Reference(message.ref_attr_name)
         kind = _kind_of(message)
-        if kind not in _ATTRIBUTES or getattr(message, kind) is None:
+        if kind not in _ATTRIBUTES or (kind in _MESSAGES and not message.has(kind)):
             self.fail(f"the attribute {shown(message.name)} of {label} has no value")
         return _ATTRIBUTES[kind](self, message, known)
 
@@ -231,7 +266,10 @@ class _Builder:
         if not tensor:
             return Value(message.name, "map" if type_message and type_message.map_type else kind)
         element = type_of(tensor.elem_type) if tensor.elem_type else None
-        return Value(message.name, kind, element, tensor.shape and tuple(map(_side, tensor.shape.dim)))
+        sides = tensor.shape and tuple(map(_side, tensor.shape.dim))
+        if sides and not is_possible(tuple([side if isinstance(side, int) else 1 for side in sides])):
+            self.fail(f"{shown(message.name)} is said to be of the shape {sides[:8]}")
+        return Value(message.name, kind, element, sides)
 
     def declare(self, message: Message) -> None:
         """A function's head, so that functions may call each other."""
@@ -257,6 +295,12 @@ class _Builder:
                 )
         function.last_uses = last_uses(function.nodes, function.outputs)
 
+    def refuse_twice(self, names: Sequence[str], what: str) -> None:
+        """Refuse two things of one name."""
+        if len(set(names)) < len(names):
+            name = next(name for name, count in Counter(names).items() if count > 1)
+            self.fail(f"two of its {what} are called {shown(name)}")
+
     def refuse_missing(self) -> None:
         """Raise for all operators at once that nothing is known of."""
         if self.missing:
@@ -278,7 +322,7 @@ def _fail(source: str, what: str) -> NoReturn:
 def _side(dimension: Message) -> int | str | None:
     if dimension.has("dim_value"):
         value: int = dimension.dim_value
-        return value
+        return value if value >= 0 else None  # some write -1 where they mean any
     return dimension.dim_param or None
 
 
@@ -288,6 +332,9 @@ _KINDS = {
     1: "f", 2: "i", 3: "s", 4: "t", 5: "g", 6: "floats", 7: "ints", 8: "strings", 9: "tensors", 10: "graphs",
     11: "sparse_tensor", 12: "sparse_tensors", 13: "tp", 14: "type_protos",
 }  # fmt: skip
+
+
+_MESSAGES = ("t", "g", "tp", "sparse_tensor")  # of which nothing is no value
 
 
 def _kind_of(message: Message) -> str:
@@ -357,7 +404,7 @@ def _first_equal(array: Array, alike: dict[tuple[Any, ...], list[Array]]) -> Arr
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     samples = data[:: max(1, data.size // 64)]  # so that large ones are seldom compared in vain
     several = alike.setdefault((array.dtype, array.shape, samples.tobytes()), [])
-    for each in several:
+    for each in several[:MOST_ALIKE]:
         if np.array_equal(data, each.reshape(-1).view(np.uint8)):
             return each
     several.append(data.view(array.dtype).reshape(array.shape))
@@ -382,6 +429,11 @@ def names_read(node: Node) -> Iterator[str]:
     """What a node reads, through its inner graphs too."""
     yield from filter(None, node.inputs)
     for graph in node.graphs:
-        for inner in graph.nodes:
-            yield from names_read(inner)
-        yield from (each.name for each in graph.outputs)
+        yield from names_of(graph)
+
+
+def names_of(graph: Graph) -> Iterator[str]:
+    """What a graph reads, its own values and those around it."""
+    for node in graph.nodes:
+        yield from names_read(node)
+    yield from (each.name for each in graph.outputs)

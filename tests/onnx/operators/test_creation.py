@@ -34,7 +34,7 @@ def test_constants(settings: dict[str, Any], expected: Any) -> None:
 
 
 def test_a_constant_with_two_values() -> None:
-    with pytest.raises(wg.ArgumentError, match="Constant has one value, not 2"):
+    with pytest.raises(wg.ModelFileError, match="Constant has one value, not 2"):
         run_one("Constant", value_int=1, value_float=1.0)
 
 

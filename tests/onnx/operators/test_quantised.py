@@ -110,3 +110,5 @@ def test_a_range_of_equal_numbers_has_a_scale(tmp_path: Path) -> None:
     out = m(floats(-1, 0, 1.55))
     assert out["s"].item() == pytest.approx(0.01)
     assert (out["z"].item(), out["y"].tolist()) == (100, [0, 100, 255])
+    out = m(floats(-1, float("nan"), 1.55))  # counts as 0
+    assert (out["z"].item(), out["y"].tolist()) == (100, [0, 100, 255])

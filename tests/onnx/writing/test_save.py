@@ -192,6 +192,26 @@ def test_random_numbers_and_states_are_refused_by_name(tmp_path: Path) -> None:
         save(lambda x: wg.view_as_complex(x), [x], tmp_path)
 
 
+def test_sizes_of_inputs_in_lists_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(wg.ArgumentError, match="tensors and numbers themselves"):
+        wg.onnx.save(
+            lambda several: several[0] + 1,
+            ([wg.ones(2)],),
+            tmp_path / "m.onnx",
+            dynamic={"several_0": {0: "n"}},
+        )
+
+
+@pytest.mark.gpu
+def test_a_model_on_a_gpu(tmp_path: Path) -> None:
+    layer = nn.Sequential(nn.Linear(4, 3), nn.GELU()).to("webgpu")
+    x = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
+    given = wg.asarray(x[:2], device="webgpu")
+    path = wg.onnx.save(layer, (given,), tmp_path / "m.onnx", dynamic={"x": {0: "batch"}})
+    expected = layer(wg.asarray(x, device="webgpu")).numpy()
+    np.testing.assert_allclose(wg.onnx.load(path, device="cpu")(x)[0].numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
 def test_numbers_are_inputs(tmp_path: Path) -> None:
     path = wg.onnx.save(lambda x, rate: x * rate, (wg.ones(2), 0.5), tmp_path / "m.onnx")
     model = wg.onnx.load(path, device="cpu")

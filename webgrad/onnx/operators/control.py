@@ -14,6 +14,7 @@ import webgrad as wg
 
 from ...arrays import np
 from .table import Call, operator
+from .values import bounded
 
 __all__ = ["slice_at", "stacked"]
 
@@ -117,6 +118,7 @@ def _scanned(values: Sequence[Any], axis: int, declared: Any, call: Call) -> Any
         return stacked(values, axis, call)
     sides = [each if isinstance(each, int) else 0 for each in declared.shape or ()]
     sides.insert(axis % (len(sides) + 1), 0)
+    bounded(*sides, 1)
     return np.zeros(sides, declared.element.numpy if declared.element else np.float32)
 
 

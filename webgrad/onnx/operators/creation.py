@@ -10,7 +10,7 @@ import webgrad as wg
 from ...arrays import np
 from ..types import code_of, type_of
 from .table import Call, operator
-from .values import at_most_on_host, stored
+from .values import bounded, stored
 
 __all__: list[str] = []
 
@@ -44,7 +44,7 @@ def constant_of_shape(shape: Any, *, value: Any = None, call: Call) -> Any:
     sizes = tuple(int(each) for each in shape)
     one = np.zeros(1, np.float32) if value is None else np.asarray(value).reshape(1)
     if math.prod(sizes) <= SMALL or one.dtype == object:
-        at_most_on_host(math.prod(sizes), "ConstantOfShape")
+        bounded(*sizes, 1)
         return np.full(sizes, one[0], one.dtype)
     return wg.full(sizes, one.item(), dtype=stored(one.dtype.name, call.device), device=call.device)
 
@@ -58,8 +58,7 @@ def range_of_numbers(start: Any, limit: Any, delta: Any, *, stash_type: int = 1)
     if step == 0:
         raise wg.ArgumentError("Range has steps of 0")
     count = max(math.ceil((end.item() - first.item()) / step.item()), 0)
-    at_most_on_host(count, "Range")
-    return (first + np.arange(count).astype(wide) * step).astype(kept)
+    return (first + np.arange(bounded(count)).astype(wide) * step).astype(kept)
 
 
 @operator("EyeLike", 9, known="x")

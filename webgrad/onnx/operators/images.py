@@ -12,6 +12,7 @@ import webgrad as wg
 
 from ...arrays import missing, np
 from .table import operator
+from .values import bounded
 from .windows import Sizes, by_axis, spans_of
 
 # Places
@@ -58,6 +59,7 @@ def _folded(x: Any, sizes: Sequence[int], kernel: Sizes, steps: Sizes, apart: Si
     spans = spans_of(kernel, apart)
     windows = [(size - span) // step + 1 for size, span, step in zip(sizes, spans, steps, strict=True)]
     channels = x.shape[1] // taps
+    bounded(taps, taps, channels)
     one = np.tile(np.eye(taps).reshape((taps, 1, *kernel)), (channels, *[1] * (count + 1)))
     weight = wg.asarray(one, x.dtype, device=x.device)
     function = {1: wg.conv_transpose1d, 3: wg.conv_transpose3d}[count]

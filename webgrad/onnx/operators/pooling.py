@@ -10,6 +10,7 @@ import webgrad as wg
 
 from ...arrays import np
 from .table import Call, operator
+from .values import bounded
 from .windows import Sizes, Widths, by_axis, padded, spans_of, widths_of
 
 _MAX = (wg.max_pool1d, wg.max_pool2d, wg.max_pool3d)
@@ -193,6 +194,7 @@ def _elements(frame: _Frame, sizes: Sizes, with_padding: bool) -> Any:
     for at, size in enumerate(sizes):
         before, after = frame.given[at]
         low, high = (0, before + size + after) if with_padding else (before, before + size)
+        bounded(frame.counts[at], frame.kernel[at])
         windows = np.arange(frame.counts[at])[:, None] * frame.steps[at]
         places = windows + np.arange(frame.kernel[at]) * frame.apart[at]
         found = found[..., None] * ((places >= low) & (places < high)).sum(-1)

@@ -69,6 +69,7 @@ def dequantize_linear(
 
 @operator("DynamicQuantizeLinear", 11)
 def dynamic_quantize_linear(x: Any, *, call: Call) -> Any:
+    x = wg.where(wg.isnan(x), 0.0, x).astype(x.dtype)  # one 0 / 0 would make the scale NaN, and all with it
     largest, least = wg.clip(wg.max(x), 0, None), wg.clip(wg.min(x), None, 0)
     scale = (largest - least) / 255
     scale = wg.where(scale == 0, 1.0, scale).astype(x.dtype)

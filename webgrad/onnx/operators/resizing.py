@@ -14,7 +14,7 @@ import webgrad as wg
 
 from ...arrays import Array, np
 from .table import operator
-from .values import at_most_on_host
+from .values import bounded
 
 
 class _Axis(NamedTuple):
@@ -111,8 +111,7 @@ def _weighted_taps(axis: _Axis, mode: _Mode, places: Array) -> tuple[Array, Arra
     curve, reach = _CURVES[mode.name]
     squeeze = min(axis.scale, 1.0) if mode.is_antialiased else 1.0
     start = math.floor(-reach / squeeze) + 1
-    at_most_on_host(places.size * (2 - 2 * start), "the taps of Resize")
-    index = np.floor(places)[None] + np.arange(start, 2 - start)[:, None]
+    index = np.floor(places)[None] + np.arange(start, bounded(2 - start))[:, None]
     weights = curve(np.abs(index - places) * squeeze, mode.curve)
     if mode.excludes_outside:
         weights = weights * ((index >= 0) & (index < axis.size))
@@ -125,8 +124,7 @@ def _weighted_taps(axis: _Axis, mode: _Mode, places: Array) -> tuple[Array, Arra
 def _resized(x: Any, at: int, axis: _Axis, mode: _Mode) -> Any:
     """One axis of x: an element or a weighted sum of some for each new one."""
     kind = np.float32 if mode.name == "nearest" else np.float64  # so that 1.5 / 0.6 is 2.5, as elsewhere
-    at_most_on_host(axis.wanted, "Resize of an axis")
-    places = _COORDINATES[mode.coordinates](axis, np.arange(axis.wanted, dtype=kind))
+    places = _COORDINATES[mode.coordinates](axis, np.arange(bounded(axis.wanted), dtype=kind))
     behind = [1] * (x.ndim - 1 - at)
     if mode.name == "nearest":
         index = _NEAREST[mode.nearest](places, axis)

@@ -9,7 +9,7 @@ import webgrad as wg
 
 from ...arrays import np
 from .table import Call, operator
-from .values import at_most_on_host, axes_of, moves, whole
+from .values import axes_of, bounded, moves, whole
 
 __all__: list[str] = []
 
@@ -109,9 +109,7 @@ def split(x: Any, sizes: Any = None, *, axis: int = 0, num_outputs: int | None =
     """Parts of given sizes, or of equal ones, the last of which may be smaller."""
     whole = x.shape[axis]
     if sizes is None:
-        count = num_outputs or call.outputs
-        if count > max(whole, call.outputs):
-            raise wg.ShapeError(f"Split makes {count:,} parts of the {whole} of axis {axis}")
+        count = bounded(num_outputs or call.outputs)
         part = -(-whole // count)
         sizes = [max(min(part, whole - at * part), 0) for at in range(count)]
     sizes = [int(each) for each in sizes]
@@ -197,7 +195,7 @@ def pad(x: Any, pads: Any, value: Any = None, axes: Any = None, *, mode: str = "
         return wg.pad(x, widths, constant_values=0 if value is None or not value.size else value.item())
     for axis, (before, after) in enumerate(widths):
         if before or after:
-            at_most_on_host(x.shape[axis] + before + after, "Pad of an axis")
+            bounded(x.shape[axis] + before + after)
             places = np.pad(np.arange(x.shape[axis]), (before, after), mode=mode)  # type: ignore[call-overload]
             x = wg.take(x, wg.asarray(places.astype(np.int32), device=x.device), axis=axis)
     return x

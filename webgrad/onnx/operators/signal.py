@@ -10,7 +10,7 @@ import webgrad as wg
 from ...arrays import Array, np
 from ..types import type_of
 from .table import operator
-from .values import at_most_on_host, whole
+from .values import bounded, whole
 
 __all__: list[str] = []
 
@@ -96,8 +96,8 @@ _WINDOWS = {
 
 def _window(factors: tuple[float, ...]) -> Any:
     def window(size: Any, *, periodic: int = 1, output_datatype: int = 1) -> Array:
-        count = at_most_on_host(whole(size), "a window")
-        turn = 2 * math.pi * np.arange(count) / max(count if periodic else count - 1, 1)
+        count = whole(size)
+        turn = 2 * math.pi * np.arange(bounded(count)) / max(count if periodic else count - 1, 1)
         found = sum(factor * np.cos(at * turn) for at, factor in enumerate(factors))
         return np.asarray(found).astype(type_of(output_datatype).numpy)
 
@@ -117,10 +117,10 @@ def mel_weights(
 ) -> Array:
     """A triangle for each band, from the centre of the one before it to that of the one after it."""
     count, length = whole(bins), whole(dft_length)
-    at_most_on_host(abs(count * (length // 2 + 1)), "MelWeightMatrix")
     low, high = (
         _MEL * np.log10(1 + each.reshape(()).astype(np.float64) / _HERTZ) for each in (lowest, highest)
     )
+    bounded(count + 2, length // 2 + 1)
     mels = low + np.arange(count + 2) * (high - low) / (count + 2)
     edges = ((length + 1) * _HERTZ * (10 ** (mels / _MEL) - 1) // float(rate.reshape(())[()])).astype(
         np.int64

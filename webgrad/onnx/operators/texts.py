@@ -9,6 +9,7 @@ from typing import Any
 from ...arrays import Array, np
 from .patterns import matches_whole
 from .table import Call, operator
+from .values import bounded
 
 __all__: list[str] = []
 
@@ -24,7 +25,7 @@ def split_texts(x: Array, *, delimiter: str = "", maxsplit: int = -1) -> tuple[A
     parts = [each.split(delimiter or None, maxsplit) for each in x.reshape(-1)]
     counts = np.array([len(each) for each in parts], np.int64)
     widest = counts.max(initial=0)
-    found = np.full((len(parts), widest), "", object)
+    found = np.full(bounded(len(parts), widest), "", object)
     for row, each in zip(found, parts, strict=True):
         row[: len(each)] = each
     return found.reshape(*x.shape, widest), counts.reshape(x.shape)
@@ -79,7 +80,7 @@ def gram_counts(
     """For each row how often the grams of the pool occur in it, those with gaps between items included."""
     array = call.host(x)
     places = _pool(pool_strings or pool_int64s, ngram_counts)
-    counts = np.zeros((*array.shape[:-1], max(ngram_indexes) + 1), np.float32)
+    counts = np.zeros(bounded(*array.shape[:-1], max(ngram_indexes) + 1, 1)[:-1], np.float32)
     factors = np.ones(len(ngram_indexes)) if not weights or mode == "TF" else np.asarray(weights)
     for row, found in zip(
         array.reshape(-1, array.shape[-1]), counts.reshape(-1, counts.shape[-1]), strict=True

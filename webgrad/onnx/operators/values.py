@@ -5,6 +5,7 @@ Texts and numbers of fewer than eight bits are arrays of NumPy all the way (`typ
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any
@@ -16,8 +17,8 @@ from ..types import code_of, type_of
 
 __all__ = [
     "as_indices",
-    "at_most_on_host",
     "axes_of",
+    "bounded",
     "has_type",
     "is_array",
     "is_for_tensors",
@@ -28,12 +29,22 @@ __all__ = [
     "whole",
 ]
 
-MAX_ON_HOST = 1 << 27  # elements: what a few numbers of a file may have the host allocate
+MOST_ON_HOST = 1 << 24  # elements that an operator makes there
 
 
 def is_array(value: Any) -> bool:
     """Whether a value is an array of the host, not a tensor."""
     return isinstance(value, np.ndarray)
+
+
+def bounded(*sizes: Any) -> Any:
+    """Sizes of an array that is made on the host, as they are; a file that asks for a huge one is refused."""
+    if math.prod(map(int, sizes)) > MOST_ON_HOST:
+        raise wg.ModelFileError(
+            f"it makes {' × '.join(map(str, sizes))} elements on the host, of which there may be "
+            f"{MOST_ON_HOST:,}"
+        )
+    return sizes[0] if len(sizes) == 1 else sizes
 
 
 def is_held(value: Any) -> bool:
@@ -88,13 +99,6 @@ def whole(array: Any) -> int:
     return int(np.asarray(array).reshape(())[()])
 
 
-def at_most_on_host(count: int, what: str) -> int:
-    """A count of elements that the host makes; raises for more than MAX_ON_HOST."""
-    if count > MAX_ON_HOST:
-        raise wg.OutOfMemoryError(f"{what} of {count:,} elements: the host makes at most {MAX_ON_HOST:,}")
-    return count
-
-
 def axes_of(axes: Any, rank: int) -> tuple[int, ...]:
     """Axes counted from the first; raises for those that are not there."""
     found = [int(each) for each in np.asarray(axes).reshape(-1)]
@@ -120,13 +124,8 @@ def moves(function: Callable[..., Any]) -> Callable[..., Any]:
                 given[at] = wg.asarray(places, device=device)
                 start += values[at].size
             found = function(*given, **attributes)
-            at_most_on_host(sum(each.size for each in _several(found)), "moved values")
             if isinstance(found, tuple):
                 return tuple(elements[each.numpy()] for each in found)
             return elements[found.numpy()]
 
     return move
-
-
-def _several(found: Any) -> tuple[Any, ...]:
-    return found if isinstance(found, tuple) else (found,)

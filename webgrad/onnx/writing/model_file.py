@@ -7,7 +7,7 @@ second one where its weights are too many for one. The invariant: under the path
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,14 +81,25 @@ def _traced(function: Any, examples: Any, dynamic: Dynamic) -> wg.TracedGraph:
         return base
     known = {base.nodes[at].name: base.nodes[at] for at in base.inputs}
     sizes = _sizes(known, dynamic)
+    given = _by_name(examples, list(known))
     graphs = []
     for each in _variants(sizes):
-        given = {
-            name: wg.zeros(_resized(node.shape, dynamic.get(name, {}), each), dtype=node.dtype, device="cpu")
-            for name, node in known.items()
-        }
-        graphs.append((_traced_at(function, given, each, examples), each))
+        resized = {name: _resized(value, dynamic.get(name, {}), each) for name, value in given.items()}
+        graphs.append((_traced_at(function, resized, each, examples), each))
     return merged(graphs)
+
+
+def _by_name(examples: Any, names: Sequence[str]) -> dict[str, Any]:
+    """The examples by the names of the inputs that they are."""
+    if isinstance(examples, Mapping):
+        values = list(examples.values())
+    else:
+        values = list(examples) if isinstance(examples, list | tuple) else [examples]
+    if len(values) != len(names) or any(isinstance(each, Mapping | list | tuple) for each in values):
+        raise wg.ArgumentError(
+            "save: with dynamic sizes the inputs are tensors and numbers themselves, not lists or dicts"
+        )
+    return dict(zip(names, values, strict=True))
 
 
 def _sizes(known: Mapping[str, wg.TracedNode], dynamic: Dynamic) -> dict[str, int]:
@@ -116,15 +127,19 @@ def _variants(base: Mapping[str, int]) -> list[dict[str, int]]:
     return [{**base}, *each_moved, all_moved]
 
 
-def _resized(shape: tuple[int, ...], axes: Mapping[int, str], sizes: Mapping[str, int]) -> tuple[int, ...]:
-    found = [*shape]
+def _resized(value: Any, axes: Mapping[int, str], sizes: Mapping[str, int]) -> Any:
+    """An example with other sizes, of zeros; a number as it is."""
+    if not axes:
+        return value
+    shape = [*value.shape]
     for axis, symbol in axes.items():
-        found[axis] = sizes[symbol]
-    return tuple(found)
+        shape[axis] = sizes[symbol]
+    example = value if isinstance(value, wg.Tensor) else wg.asarray(value)
+    return wg.zeros(tuple(shape), dtype=example.dtype, device=example.device)
 
 
 def _traced_at(
-    function: Any, given: Mapping[str, wg.Tensor], sizes: Mapping[str, int], examples: Any
+    function: Any, given: Mapping[str, Any], sizes: Mapping[str, int], examples: Any
 ) -> wg.TracedGraph:
     args = dict(given) if isinstance(examples, Mapping) else tuple(given.values())
     try:
