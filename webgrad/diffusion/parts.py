@@ -25,7 +25,7 @@ from .autoencoders import (
     VQModel,
     VQModelConfig,
 )
-from .configs import read_config
+from .configs import read_config, read_text
 from .text_encoders import CLIPText, CLIPTextConfig, T5Encoder, T5EncoderConfig
 from .unets import UNet2D, UNet2DCondition, UNet2DConditionConfig, UNet2DConfig
 
@@ -81,11 +81,7 @@ _COMPUTED = re.compile(r"\.position_ids$|^text_model\.embeddings\.position_ids$"
 def read_settings(path: Path) -> dict[str, Any]:
     """The settings of a file."""
     try:
-        if path.stat().st_size > LARGEST:
-            raise wg.ModelFileError(f"{path} has more than {LARGEST:,} bytes, too many for settings")
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise wg.ModelFileError(f"{path} cannot be read: {error.strerror or error}") from None
+        found = json.loads(read_text(path, LARGEST))
     except (ValueError, RecursionError) as error:
         raise wg.ModelFileError(f"{path} is no JSON: {error}") from None
     if not isinstance(found, dict):
@@ -107,7 +103,7 @@ def load_part(folder: Path, name: str, *, device: Any = None, dtype: Any = None)
     config = _config(row, settings, str(source))
     try:
         module: nn.Module = row.module(config, **row.options).eval()
-    except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
+    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
         raise wg.ModelFileError(f"{source} describes no {name}: {error}") from None
     with ExitStack() as stack:
         weights: dict[str, Any] = {}
