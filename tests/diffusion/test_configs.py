@@ -13,7 +13,7 @@ from webgrad.diffusion.configs import by_block, read_config
 from webgrad.diffusion.parts import load_part
 from webgrad.diffusion.prompts import Prompts
 from webgrad.diffusion.schedulers import scheduler_of
-from webgrad.diffusion.unets import CONDITION_IDLE, UNET_IDLE, UNet2DConditionConfig, UNet2DConfig
+from webgrad.diffusion.unets import UNet2DConditionConfig, UNet2DConfig
 
 
 def test_what_a_file_says_and_what_it_leaves_out() -> None:
@@ -23,7 +23,7 @@ def test_what_a_file_says_and_what_it_leaves_out() -> None:
         "block_out_channels": [8, 16],
         "downsample_type": "conv",
     }
-    found = read_config(UNet2DConfig, given, "config.json", UNET_IDLE)
+    found = read_config(UNet2DConfig, given, "config.json", UNet2DConfig.idle)
     assert (found.in_channels, found.out_channels, found.block_out_channels) == (4, 3, (8, 16))
 
 
@@ -32,7 +32,7 @@ def test_what_a_file_says_and_what_it_leaves_out() -> None:
 )
 def test_what_would_change_the_result_is_refused_by_name(name: str, value: object) -> None:
     with pytest.raises(wg.ModelFileError, match=rf"config\.json: {name} is {value!r}"):
-        read_config(UNet2DConditionConfig, {name: value}, "config.json", CONDITION_IDLE)
+        read_config(UNet2DConditionConfig, {name: value}, "config.json", UNet2DConditionConfig.idle)
 
 
 def test_a_setting_for_all_blocks_or_one_each() -> None:
@@ -45,7 +45,7 @@ def test_a_setting_for_all_blocks_or_one_each() -> None:
 @pytest.mark.parametrize("count", [1 << 40, -1, 1.5, [1 << 40, 1, 1, 1]])
 def test_counts_of_layers_have_a_limit(count: object) -> None:
     with pytest.raises(wg.ModelFileError, match=r"layers_per_block is .* a count up to 64"):
-        read_config(UNet2DConfig, {"layers_per_block": count}, "config.json", UNET_IDLE)
+        read_config(UNet2DConfig, {"layers_per_block": count}, "config.json", UNet2DConfig.idle)
 
 
 def test_steps_of_training_have_a_limit() -> None:

@@ -14,9 +14,11 @@ from typing import Any, TypeVar
 
 import webgrad as wg
 
-__all__ = ["by_block", "read_config", "read_text"]
+__all__ = ["Idle", "by_block", "read_config", "read_text"]
 
 Record = TypeVar("Record")
+# Settings that no field has, each with the values that change nothing; an empty sequence says that none does.
+Idle = Mapping[str, Sequence[Any]]
 # Settings that count what is made, and how many there may be, so that no number of a file is dear.
 MOST = {
     "layers_per_block": 64, "transformer_layers_per_block": 64, "num_encoder_blocks": 64,
@@ -24,13 +26,10 @@ MOST = {
 }  # fmt: skip
 
 
-def read_config(
-    kind: type[Record], data: Mapping[str, Any], source: str, idle: Mapping[str, Sequence[Any]]
-) -> Record:
+def read_config(kind: type[Record], data: Mapping[str, Any], source: str, idle: Idle) -> Record:
     """The fields of a record out of a file's settings.
 
-    `idle` are settings without a field, each with the values that change nothing; an empty sequence says that
-    none does. Names that begin with an underscore say where a file comes from.
+    Names that begin with an underscore say where a file comes from.
     """
     known = {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
     given = {}
@@ -50,7 +49,7 @@ def read_config(
     return kind(**given)
 
 
-def _is_idle(idle: Mapping[str, Sequence[Any]], name: str, value: Any) -> bool:
+def _is_idle(idle: Idle, name: str, value: Any) -> bool:
     return value is None or (name in idle and (not idle[name] or value in idle[name]))
 
 

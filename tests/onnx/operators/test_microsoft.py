@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import webgrad as wg
 from tests.onnx.models import floats, loaded, model, node
 
 GENERATOR = np.random.default_rng(9)
@@ -141,24 +140,3 @@ def test_small_ones(tmp_path: Path) -> None:
     windows = np.lib.stride_tricks.sliding_window_view(line, 4)[::2]
     assert np.array_equal(ran(tmp_path, "UnfoldTensor", line, dim=0, size=4, step=2), windows)
     assert np.array_equal(ran(tmp_path, "TorchEmbedding", x, np.asarray([1, 0, 1])), x[[1, 0, 1]])
-
-
-def test_a_recurrent_layer_of_codes_is_near_that_of_their_numbers(tmp_path: Path) -> None:
-    """Inputs and states are rounded to 255 steps: as near as that."""
-    x, size = normal(6, 2, 5), 4
-    weight, hidden = (GENERATOR.integers(-90, 90, (1, rows, 4 * size)).astype(np.int8) for rows in (5, size))
-    bias, scales = normal(1, 8 * size), GENERATOR.random((1, 4 * size), np.float32) * 0.01
-    zero = np.zeros((1, 4 * size), np.int8)
-    weights = {"w": weight, "r": hidden, "b": bias, "s": scales, "z": zero}
-    nodes = [
-        node("DynamicQuantizeLSTM", "x w r b - - - - s z s z", "y", domain="com.microsoft", hidden_size=size)
-    ]
-    m = loaded(tmp_path, model(nodes, {"x": [6, 2, 5]}, {"y": None}, weights, opset=OPSETS))
-    plain = {name: np.swapaxes(each * scales[:, None], 1, 2) for name, each in (("w", weight), ("r", hidden))}
-    nodes = [node("LSTM", "x w r b", "y", hidden_size=size)]
-    float_weights = {**plain, "b": bias}
-    (other := tmp_path / "other").mkdir()
-    reference = loaded(other, model(nodes, {"x": [6, 2, 5]}, {"y": None}, float_weights))
-    difference = np.abs(m(x)["y"].numpy() - reference(x)["y"].numpy())
-    assert 0 < difference.max() < 0.02
-    assert isinstance(m(x)["y"], wg.Tensor)

@@ -69,8 +69,15 @@ def dequantize_linear(
 
 @operator("DynamicQuantizeLinear", 11)
 def dynamic_quantize_linear(x: Any, *, call: Call) -> Any:
+    return ranged_codes(x)
+
+
+def ranged_codes(x: wg.Tensor, axes: tuple[int, ...] | None = None) -> tuple[wg.Tensor, wg.Tensor, wg.Tensor]:
+    """Codes, scale and zero point of the range that all numbers have with 0, or those along `axes`, kept."""
     x = wg.where(wg.isnan(x), 0.0, x).astype(x.dtype)  # one 0 / 0 would make the scale NaN, and all with it
-    largest, least = wg.clip(wg.max(x), 0, None), wg.clip(wg.min(x), None, 0)
+    is_kept = axes is not None
+    largest = wg.clip(wg.max(x, axis=axes, keepdims=is_kept), 0, None)
+    least = wg.clip(wg.min(x, axis=axes, keepdims=is_kept), None, 0)
     scale = (largest - least) / 255
     scale = wg.where(scale == 0, 1.0, scale).astype(x.dtype)
     zero = to_codes(-least / scale, None, type_of(UINT8))

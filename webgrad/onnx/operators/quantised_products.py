@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import webgrad as wg
@@ -13,7 +11,6 @@ from .fused_attention import attention
 from .integer_products import whole_matmul
 from .quantised import codes_of, dynamic_quantize_linear
 from .quantised_maps import MICROSOFT, real
-from .recurrent import lstm
 from .table import Call, operator
 
 __all__: list[str] = []
@@ -100,75 +97,3 @@ def qattention(
         call=call,
         **options,
     )
-
-
-@operator("DynamicQuantizeLSTM", domain=MICROSOFT)
-def dynamic_quantize_lstm(
-    x: Any,
-    weight: Any,
-    hidden: Any,
-    bias: Any = None,
-    lengths: Any = None,
-    first: Any = None,
-    first_cell: Any = None,
-    peepholes: Any = None,
-    weight_scale: Any = None,
-    weight_zero: Any = None,
-    hidden_scale: Any = None,
-    hidden_zero: Any = None,
-    *,
-    activation_alpha: Sequence[float] = (),
-    activation_beta: Sequence[float] = (),
-    activations: Sequence[str] = (),
-    clip: float = 0.0,
-    direction: str = "forward",
-    hidden_size: int = 0,
-    input_forget: int = 0,
-    call: Call,
-) -> Any:
-    """Inputs and states become codes before they are multiplied; weights lie the other way round."""
-    weights = _of_directions(weight, weight_scale, weight_zero).mT
-    states = _Rounding(_of_directions(hidden, hidden_scale, hidden_zero).mT, call)
-    given = (bias, lengths, first, first_cell, peepholes)
-    options = {"activation_alpha": activation_alpha, "activation_beta": activation_beta, "clip": clip}
-    return lstm(
-        *(_as_codes(x, call), weights, states, *given),
-        activations=activations,
-        direction=direction,
-        hidden_size=hidden_size,
-        input_forget=input_forget,
-        **options,
-    )
-
-
-def _of_directions(codes: Any, scale: Any, zero: Any) -> Any:
-    """Weights (directions, rows, columns), with a scale for each direction, or for each of its columns."""
-    shape = (codes.shape[0], 1, -1)
-    return (codes.astype(wg.float32) - zero.reshape(shape).astype(wg.float32)) * scale.reshape(shape)
-
-
-def _as_codes(x: Any, call: Call) -> Any:
-    """Numbers as those that their codes stand for."""
-    return real(*dynamic_quantize_linear(x, call=call))
-
-
-@dataclass(frozen=True, slots=True)
-class _Rounding:
-    """A matrix that rounds what is multiplied with it to codes."""
-
-    matrix: Any
-    call: Call
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(self.matrix.shape)
-
-    @property
-    def mT(self) -> _Rounding:
-        return _Rounding(self.matrix.mT, self.call)
-
-    def __getitem__(self, at: int) -> _Rounding:
-        return _Rounding(self.matrix[at], self.call)
-
-    def __rmatmul__(self, x: Any) -> Any:
-        return _as_codes(x, self.call) @ self.matrix

@@ -151,9 +151,9 @@ def _run(
         first = [None if each is None else wg.swapaxes(each, 0, 1) for each in first]
     backwards = _directions(options.direction, weights.given.shape[0])
     layer, bias = _layer(kind, weights, options)
-    products = [
-        wg.linear(x, weights.given[at], None if bias is None else bias[at]) for at in range(len(backwards))
-    ]
+    products = [x @ weights.given[at].mT for at in range(len(backwards))]
+    if bias is not None:
+        products = [each + bias[at] for at, each in enumerate(products)]
     given = wg.unstack(wg.stack(_turned(products, backwards), axis=1))
     zeros = wg.zeros((len(backwards), x.shape[1], weights.hidden.shape[-1]), x.dtype, device=x.device)
     state = tuple(zeros if each is None else each for each in first)
