@@ -73,3 +73,9 @@ def test_writes_into_results_change_no_inputs(tmp_path: Path) -> None:
         y = m(x).y
         y += 1
     np.testing.assert_array_equal(x.numpy(), np.ones((2, 3)))
+
+
+def test_texts_are_not_repeated_without_end(tmp_path: Path) -> None:
+    weights = {"t": np.array(["a", "b"], object), "s": np.array([1 << 26, 2])}
+    with pytest.raises(wg.ModelFileError, match="134217728 elements on the host"):
+        loaded(tmp_path, model([node("Expand", "t s", "y")], {}, ANY, weights))()
