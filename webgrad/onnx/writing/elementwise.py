@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ...arrays import np
+from ..types import code_of
 from .builder import Builder, Value
 from .table import PRIMITIVES, Site, primitive
 
@@ -371,8 +372,6 @@ def _whole(b: Builder, x: Value, wanted: str) -> Value:
 def bitcast(site: Site) -> Value:
     if site.b.opset < 26:
         site.refuse("bits as another type (wg.bitcast) are an operator since opset 26: give opset=26")
-    from ..types import code_of  # here: only bits need it
-
     return site.b.raw("BitCast", site.inputs, site.dtype, attributes={"to": code_of(np.dtype(site.dtype))})
 
 
