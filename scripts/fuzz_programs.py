@@ -46,16 +46,18 @@ def _start(part: str, way: str, device: str) -> Case:
     from tests.properties.running import WAYS, profiled, report
     from tests.properties.writing import write_program
 
-    as_other = on("cpu") if device == "cpu" else profiled(kind="discrete", subgroup_size=0)
+    on_gpu = device != "cpu"
+    others = [profiled(kind="discrete", subgroup_size=0), profiled(subgroup_size=0)] if on_gpu else []
+    devices = [on(device)] * 4 + others
 
     def case(seed: int) -> str:
         with unlimited_backlog():
             if seed % 3 == 0:
                 text = report(write_program(seed, small=True), WAYS[way], way, seed, part)
             elif seed % 3 == 1:
-                text = difference(write_calls(seed, on_gpu=device != "cpu"), on(device), seed)
+                text = difference(write_calls(seed, on_gpu=on_gpu), on(device), seed)
             else:
-                text = points.difference(seed, as_other if seed % 9 == 2 else on(device))
+                text = points.difference(seed, devices[seed // 3 % len(devices)])
         if text:
             raise WrongProgram(text)
         return "right"

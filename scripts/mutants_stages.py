@@ -209,11 +209,15 @@ RUNTIME = (
     *planted(
         "runtime/arena.py",
         ("generations[index] += 1\n", "pass\n", "a freed handle stays valid"),
+    ),
+    *planted(
+        "runtime/arena.py",
         (
             "if self._generations[index] == handle >> INDEX_BITS:\n                return",
             "if self._values[index] is not None:\n                return",
             "a stale handle gives another's value",
         ),
+        in_results=False,
     ),
     *planted(
         "runtime/pool.py",

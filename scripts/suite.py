@@ -26,6 +26,7 @@ __all__ = ["GROUPS", "WHOLE", "arguments_of", "cores", "lanes_of", "run_groups"]
 # its process.
 GROUPS = (
     ("functions", "ops"),
+    ("onnx",),
     ("cpu", "native", "reference"),
     ("models",),
     ("properties",),
@@ -37,7 +38,7 @@ GROUPS = (
     ("lower",),
     ("jit", "evaluate"),
     ("gradients", "graph"),
-    ("nn",),
+    ("nn", "diffusion"),
     ("kernels",),
     ("wgsl", "schedule"),
     (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import webgrad as wg
 from webgrad import nn
@@ -17,6 +17,7 @@ from webgrad import nn
 from .activations import activation
 from .attention import PictureAttention
 from .blocks import DownBlock, MidBlock, UpBlock
+from .configs import Idle
 from .residual import Downsample, ResidualSettings, Upsample
 
 __all__ = [
@@ -53,7 +54,7 @@ class AutoencoderKLConfig:
     use_post_quant_conv: bool = True
     mid_block_add_attention: bool = True
 
-    idle = {"force_upcast": ()}  # products are summed in float32 anyway  # noqa: RUF012
+    idle: ClassVar[Idle] = {"force_upcast": ()}  # products are summed in float32 anyway
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class VQModelConfig:
     scaling_factor: float = 0.18215
     mid_block_add_attention: bool = True
 
-    idle = {  # noqa: RUF012
+    idle: ClassVar[Idle] = {
         "norm_type": ("group",),
         "lookup_from_codebook": (),
         "force_upcast": (),
@@ -290,7 +291,7 @@ class AutoencoderTinyConfig:
     scaling_factor: float = 1.0
     shift_factor: float = 0.0
 
-    idle = {  # noqa: RUF012
+    idle: ClassVar[Idle] = {
         "upsample_fn": ("nearest",),
         "force_upcast": (),
         "block_out_channels": (),  # the decoder's again

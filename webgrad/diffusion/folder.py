@@ -47,7 +47,7 @@ def load(path: str | os.PathLike[str], *, device: Any = None, dtype: Any = None)
         raise wg.ModelFileError(f"{source}: there is no pipeline {name}, only {', '.join(PIPELINES)}")
     where = wg.empty(0, device=device).device
     parts = {
-        key: _part(folder / key, str(value[1]), where, dtype)
+        key: _part(folder, key, str(value[1]), where, dtype)
         for key, value in settings.items()
         if isinstance(value, list) and len(value) == 2 and value[1] is not None and key not in IDLE
     }
@@ -57,9 +57,14 @@ def load(path: str | os.PathLike[str], *, device: Any = None, dtype: Any = None)
         raise wg.ModelFileError(f"{source}: there is no part {error}, which {name} needs") from None
 
 
-def _part(folder: Path, name: str, device: Any, dtype: Any) -> Any:
-    if folder.parent not in folder.resolve().parents and folder.resolve().parent != folder.parent.resolve():
-        raise wg.ModelFileError(f"{folder} is a link out of the model's folder")
+def _part(home: Path, key: str, name: str, device: Any, dtype: Any) -> Any:
+    folder = home / key
+    try:
+        is_inside = folder.resolve().parent == home.resolve()
+    except (OSError, ValueError, RuntimeError):
+        is_inside = False
+    if not is_inside:
+        raise wg.ModelFileError(f"{folder} is not in the model's folder")
     if name in PARTS:
         return load_part(folder, name, device=device, dtype=dtype)
     if name in BY_CLASS:

@@ -25,9 +25,9 @@ from .autoencoders import (
     VQModel,
     VQModelConfig,
 )
-from .configs import read_config
+from .configs import read_config, read_text
 from .text_encoders import CLIPText, CLIPTextConfig, T5Encoder, T5EncoderConfig
-from .unets import CONDITION_IDLE, UNET_IDLE, UNet2D, UNet2DCondition, UNet2DConditionConfig, UNet2DConfig
+from .unets import UNet2D, UNet2DCondition, UNet2DConditionConfig, UNet2DConfig
 
 __all__ = ["Part", "load_part", "read_settings"]
 
@@ -36,20 +36,19 @@ LARGEST = 4 << 20  # bytes of a file of settings
 
 @dataclass(frozen=True)
 class Part:
-    """One row: the module of a class, its settings, and settings that change nothing."""
+    """One row: the module of a class, and its settings."""
 
     module: Any
     config: Any
-    idle: Mapping[str, Any] | None = None  # None: what is no field changes nothing that is computed here
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
 PARTS: Mapping[str, Part] = {
-    "UNet2DModel": Part(UNet2D, UNet2DConfig, UNET_IDLE),
-    "UNet2DConditionModel": Part(UNet2DCondition, UNet2DConditionConfig, CONDITION_IDLE),
-    "AutoencoderKL": Part(AutoencoderKL, AutoencoderKLConfig, AutoencoderKLConfig.idle),
-    "VQModel": Part(VQModel, VQModelConfig, VQModelConfig.idle),
-    "AutoencoderTiny": Part(AutoencoderTiny, AutoencoderTinyConfig, AutoencoderTinyConfig.idle),
+    "UNet2DModel": Part(UNet2D, UNet2DConfig),
+    "UNet2DConditionModel": Part(UNet2DCondition, UNet2DConditionConfig),
+    "AutoencoderKL": Part(AutoencoderKL, AutoencoderKLConfig),
+    "VQModel": Part(VQModel, VQModelConfig),
+    "AutoencoderTiny": Part(AutoencoderTiny, AutoencoderTinyConfig),
     "CLIPTextModel": Part(CLIPText, CLIPTextConfig),
     "CLIPTextModelWithProjection": Part(CLIPText, CLIPTextConfig, options={"projects": True}),
     "T5EncoderModel": Part(T5Encoder, T5EncoderConfig),
@@ -82,11 +81,7 @@ _COMPUTED = re.compile(r"\.position_ids$|^text_model\.embeddings\.position_ids$"
 def read_settings(path: Path) -> dict[str, Any]:
     """The settings of a file."""
     try:
-        if path.stat().st_size > LARGEST:
-            raise wg.ModelFileError(f"{path} has more than {LARGEST:,} bytes, too many for settings")
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise wg.ModelFileError(f"{path} cannot be read: {error.strerror or error}") from None
+        found = json.loads(read_text(path, LARGEST))
     except (ValueError, RecursionError) as error:
         raise wg.ModelFileError(f"{path} is no JSON: {error}") from None
     if not isinstance(found, dict):
@@ -108,7 +103,7 @@ def load_part(folder: Path, name: str, *, device: Any = None, dtype: Any = None)
     config = _config(row, settings, str(source))
     try:
         module: nn.Module = row.module(config, **row.options).eval()
-    except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
+    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
         raise wg.ModelFileError(f"{source} describes no {name}: {error}") from None
     with ExitStack() as stack:
         weights: dict[str, Any] = {}
@@ -123,8 +118,10 @@ def load_part(folder: Path, name: str, *, device: Any = None, dtype: Any = None)
 
 
 def _config(row: Part, settings: Mapping[str, Any], source: str) -> Any:
-    if row.idle is not None:
-        return read_config(row.config, settings, source, row.idle)
+    idle = getattr(row.config, "idle", None)
+    if idle is not None:
+        return read_config(row.config, settings, source, idle)
+    # Of text encoders transformers writes many settings, most of them for other uses.
     known = {each.name for each in fields(row.config)}
     given = {name: value for name, value in settings.items() if name in known}
     return read_config(row.config, given, source, {})

@@ -13,10 +13,12 @@ from typing import Any
 import webgrad as wg
 
 from ..arrays import Array, np
+from .configs import read_text
 
 __all__ = ["Prompts"]
 
 LARGEST = 16 << 20  # bytes of a vocabulary
+LONGEST = 1 << 16  # tokens of a prompt
 SPLIT = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 
 
@@ -33,7 +35,9 @@ class Prompts:
         settings = (
             _json(folder / "tokenizer_config.json") if (folder / "tokenizer_config.json").exists() else {}
         )
-        longest = length or int(settings.get("model_max_length", 77))
+        longest = length or settings.get("model_max_length", 77)
+        if not isinstance(longest, int) or not 2 <= longest <= LONGEST:
+            raise wg.ModelFileError(f"{folder}: model_max_length is {longest!r}, not 2 to {LONGEST:,}")
         if (folder / "vocab.json").exists() and (folder / "merges.txt").exists():
             return cls._of_clip(folder, settings, longest)
         tokenizer = wg.models.Tokenizer.from_folder(folder)
@@ -51,16 +55,18 @@ class Prompts:
                 'prompts need the package tokenizers, which is not installed: pip install "webgrad[lm]"'
             ) from None
         vocabulary = _json(folder / "vocab.json")
-        lines = (folder / "merges.txt").read_text(encoding="utf-8").splitlines()
+        lines = read_text(folder / "merges.txt", LARGEST).splitlines()
         cut = [each.partition(" ") for each in lines if each and not each.startswith("#version")]
         merges = [(left, right) for left, _, right in cut]
         if not all(left + right in vocabulary for left, right in merges):
             raise wg.ModelFileError(f"{folder / 'merges.txt'} has a merge that is no token of vocab.json")
-        engine = tokenizers.Tokenizer(
-            tokenizers.models.BPE(
+        try:
+            pairs = tokenizers.models.BPE(
                 vocabulary, merges, unk_token="<|endoftext|>", end_of_word_suffix="</w>", fuse_unk=False
             )
-        )
+        except Exception as error:  # the package has no class of its own for what it refuses
+            raise wg.ModelFileError(f"{folder} has no vocabulary: {error}") from None
+        engine = tokenizers.Tokenizer(pairs)
         normalizers, splits = tokenizers.normalizers, tokenizers.pre_tokenizers
         engine.normalizer = normalizers.Sequence(
             [normalizers.NFC(), normalizers.Replace(tokenizers.Regex(r"\s+"), " "), normalizers.Lowercase()]
@@ -91,10 +97,8 @@ def _content(token: Any) -> Any:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    if path.stat().st_size > LARGEST:
-        raise wg.ModelFileError(f"{path} has more than {LARGEST:,} bytes")
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_text(path, LARGEST))
     except (ValueError, RecursionError) as error:
         raise wg.ModelFileError(f"{path} is no JSON: {error}") from None
     if not isinstance(found, dict):

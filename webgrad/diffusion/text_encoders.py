@@ -16,8 +16,6 @@ from .activations import activation
 
 __all__ = ["CLIPText", "CLIPTextConfig", "CLIPTextStates", "T5Encoder", "T5EncoderConfig"]
 
-FREE = {"architectures", "transformers_version", "torch_dtype", "dtype", "model_type", "initializer_factor"}
-
 
 @dataclass(frozen=True)
 class CLIPTextConfig:

@@ -6,17 +6,17 @@ members have the names of diffusers' published models.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import webgrad as wg
 from webgrad import nn
 
 from .attention import PictureAttention, SpatialTransformer
 from .blocks import DownBlock, MidBlock, UpBlock
-from .configs import by_block
+from .configs import Idle, by_block
 from .residual import Downsample, ResidualSettings, Upsample
 from .timesteps import FourierFeatures, TimestepEmbedding, sinusoids
 
@@ -60,6 +60,8 @@ class UNet2DConfig:
     class_embed_type: str | None = None
     num_class_embeds: int | None = None
     num_train_timesteps: int | None = None
+
+    idle: ClassVar[Idle] = {"downsample_type": ("conv",), "upsample_type": ("conv",)}
 
 
 _PLAIN_BLOCKS = {
@@ -240,6 +242,19 @@ class UNet2DConditionConfig:
     conv_in_kernel: int = 3
     conv_out_kernel: int = 3
 
+    idle: ClassVar[Idle] = {
+        "only_cross_attention": (False,),
+        "mid_block_only_cross_attention": (False,),
+        "dual_cross_attention": (False,),
+        "upcast_attention": (),  # sums of products are float32 anyway
+        "resnet_skip_time_act": (False,),
+        "resnet_out_scale_factor": (1.0,),
+        "time_embedding_type": ("positional",),
+        "attention_type": ("default",),
+        "class_embeddings_concat": (False,),
+        "addition_embed_type_num_heads": (),  # of a kind that is refused
+    }
+
 
 class UNet2DCondition(_UNet):
     """A U-Net of a noisy picture, its time step and a context, such as the states of a text."""
@@ -381,22 +396,3 @@ def _classified(
         classes = features(classes)
     found: wg.Tensor = model.class_embedding(classes)  # type: ignore[misc]
     return found
-
-
-# Settings that are not obeyed, each with the values that change nothing
-UNET_IDLE: Mapping[str, Sequence[Any]] = {
-    "downsample_type": ("conv",),
-    "upsample_type": ("conv",),
-}
-CONDITION_IDLE: Mapping[str, Sequence[Any]] = {
-    "only_cross_attention": (False,),
-    "mid_block_only_cross_attention": (False,),
-    "dual_cross_attention": (False,),
-    "upcast_attention": (),  # sums of products are float32 anyway
-    "resnet_skip_time_act": (False,),
-    "resnet_out_scale_factor": (1.0,),
-    "time_embedding_type": ("positional",),
-    "attention_type": ("default",),
-    "class_embeddings_concat": (False,),
-    "addition_embed_type_num_heads": (),  # of a kind that is refused
-}

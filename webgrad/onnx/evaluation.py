@@ -147,8 +147,6 @@ class Run:
         except wg.WebgradError as error:
             error.args = (f"{node.label} ({operator}): {error}", *error.args[1:])
             raise
-        except MemoryError as error:
-            raise wg.OutOfMemoryError(f"{node.label} ({operator}): {error}") from error
         except CANNOT as error:
             shapes = ", ".join(_described(each) for each in inputs)
             raise wg.ModelFileError(f"{node.label} ({operator}) cannot take {shapes}: {error}") from error
@@ -231,6 +229,8 @@ class _Call:
         return self.of.tensor(value, on_host=self.is_known)
 
     def once(self, make: Callable[[], Any]) -> Any:
+        if self.node.refers:  # another call of the function around it has other attributes
+            return make()
         key = id(self.node.attributes), str(self.device)
         if key not in self.of.made:
             with wg.at_capture():

@@ -13,6 +13,7 @@ import webgrad as wg
 
 from ..arrays import np
 from .graph import Value
+from .operators.values import stored
 from .types import ElementType
 
 __all__ = ["bound", "checked"]
@@ -87,7 +88,7 @@ def _converted_tensor(value: Value, given: wg.Tensor) -> wg.Tensor:
         return given
     if element.webgrad is None or not _holds(element.numpy, given.dtype.numpy):
         _refuse(value, given, f"of {element.name}: convert it with x.astype(webgrad.{element.name})")
-    return given.astype(element.webgrad)
+    return given.astype(stored(element.name, given.device))
 
 
 def _holds(wanted: Any, given: Any) -> bool:

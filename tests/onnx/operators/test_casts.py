@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import webgrad as wg
 from tests.onnx.models import floats
 from tests.onnx.operators.single import run_one
 from webgrad.onnx.types import code_of
@@ -99,3 +100,13 @@ def test_bits_of_another_type() -> None:
     assert run_one("BitCast", np.array([True]), opset=26, to=to["uint8"]).tolist() == [1]
     small = np.array([-1], np.int8).view(ml_dtypes.float8_e4m3fn)
     assert run_one("BitCast", small, opset=26, to=to["int8"]).tolist() == [-1]
+
+
+def test_texts_as_integers_keep_every_digit() -> None:
+    given = np.array(["9007199254740993", "1e3", "-5"], object)
+    assert run_one("Cast", given, to=7).tolist() == [9007199254740993, 1000, -5]
+
+
+def test_texts_of_integers_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(wg.ModelFileError, match="out of bounds"):
+        run_one("Cast", np.array(["300"], object), to=2)

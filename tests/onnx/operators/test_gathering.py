@@ -157,3 +157,10 @@ def test_sequences_are_reversed_up_to_their_lengths(lengths: Any) -> None:
     np.testing.assert_array_equal(run_one("ReverseSequence", x, lengths), expected)
     turned = run_one("ReverseSequence", x.T, lengths, batch_axis=0, time_axis=1)
     np.testing.assert_array_equal(turned, expected.T)
+
+
+@pytest.mark.parametrize(("dtype", "index"), [("uint8", 5), ("int8", -1), ("float16", 2048.0)])
+def test_one_hot_of_narrow_indices_is_deeper_than_they_count(dtype: str, index: float) -> None:
+    values = np.array([0, 1], np.float32)
+    hot = run_one("OneHot", np.array([index], dtype), np.array(2060), values, known=[1])
+    assert np.flatnonzero(hot).tolist() == [index % 2060]

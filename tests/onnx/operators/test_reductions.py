@@ -135,3 +135,9 @@ def test_one_at_the_first_of_the_largest() -> None:
     old = run_one("Hardmax", np.stack([x, -x]), opset=11, axis=1)
     assert old.reshape(2, -1).argmax(axis=1).tolist() == [3, 5]
     assert old.sum() == 2
+
+
+@pytest.mark.parametrize("kind", ["CumSum", "CumProd"])
+def test_running_results_of_nothing_are_nothing(kind: str) -> None:
+    found = run_one(kind, np.zeros((2, 0), np.float32), np.array(1), known=[1], opset=26, exclusive=1)
+    assert found.shape == (2, 0)

@@ -149,3 +149,8 @@ def test_tile_expand_transpose_concat() -> None:
 def test_triangles(k: int) -> None:
     np.testing.assert_array_equal(run_one("Trilu", X, ints(k)), np.triu(X, k))
     np.testing.assert_array_equal(run_one("Trilu", X, np.array(k), upper=0), np.tril(X, k))
+
+
+def test_reshape_finds_one_size_only() -> None:
+    with pytest.raises(wg.ShapeError, match="only one size may be left to find"):
+        run_one("Reshape", np.ones(4, np.float32), np.array([-1, -1]), known=[1])

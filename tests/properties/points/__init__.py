@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tests.properties.helpers import AnyDevice, differences
-from tests.properties.points import buffers, folds, layers, maps, order, shared, slopes
+from tests.properties.points import buffers, folds, layers, maps, moves, order, shared, slopes
 from tests.properties.points.drawer import Cases, Points
 
 __all__ = ["ROWS", "Points", "difference", "wrong"]
@@ -19,6 +19,7 @@ __all__ = ["ROWS", "Points", "difference", "wrong"]
 # name → how often, the cases
 ROWS: dict[str, tuple[float, Callable[[Points], Cases]]] = {
     "maps": (8, maps.maps),
+    "moves": (3, moves.moves),
     "bools": (1, maps.bools),
     "folds": (2, folds.folds),
     "long": (1, folds.long),

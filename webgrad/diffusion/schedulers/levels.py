@@ -7,13 +7,13 @@ matching's is (1 - σ) · original + σ · ε.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import webgrad as wg
 
 from ...arrays import Array, np
+from ..configs import Idle
 from .noise_levels import (
     Training,
     check_steps,
@@ -39,7 +39,7 @@ class _Levels(Training):
     use_exponential_sigmas: bool = False
     final_sigmas_type: str = "zero"
 
-    idle: ClassVar[Mapping[str, Sequence[Any]]] = {"use_beta_sigmas": (False,)}
+    idle: ClassVar[Idle] = {"use_beta_sigmas": (False,)}
 
     def _last(self, shares: Array) -> float:
         if self.final_sigmas_type not in ("zero", "sigma_min"):
@@ -60,7 +60,7 @@ class Euler(_Levels):
 
     interpolation_type: str = "linear"
 
-    idle: ClassVar[Mapping[str, Sequence[Any]]] = {
+    idle: ClassVar[Idle] = {
         **_Levels.idle,
         "timestep_type": ("discrete",),
         "sigma_min": (),
@@ -128,7 +128,7 @@ class DPMSolver(_Levels):
     euler_at_final: bool = False
     lambda_min_clipped: float = -math.inf
 
-    idle: ClassVar[Mapping[str, Sequence[Any]]] = {
+    idle: ClassVar[Idle] = {
         **_Levels.idle,
         "thresholding": (False,),
         "dynamic_thresholding_ratio": (),
@@ -226,7 +226,7 @@ class FlowMatching:
     use_karras_sigmas: bool = False
     use_exponential_sigmas: bool = False
 
-    idle: ClassVar[Mapping[str, Sequence[Any]]] = {
+    idle: ClassVar[Idle] = {
         "use_dynamic_shifting": (False,),
         "base_shift": (),
         "max_shift": (),

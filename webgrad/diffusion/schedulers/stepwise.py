@@ -6,14 +6,14 @@ With x = √ᾱ · original + √(1 - ᾱ) · ε, each of them computes the orig
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import webgrad as wg
 
 from ...arrays import Array, np
+from ..configs import Idle
 from .noise_levels import Training, check_steps, kept_shares, original_of, times_of
 from .rows import Row, Schedule
 
@@ -28,7 +28,7 @@ class _Stepwise(Training):
     clip_sample_range: float = 1.0
     timestep_spacing: str = "leading"
 
-    idle: ClassVar[Mapping[str, Sequence[Any]]] = {
+    idle: ClassVar[Idle] = {
         "thresholding": (False,),
         "dynamic_thresholding_ratio": (),
         "sample_max_value": (),
@@ -130,7 +130,7 @@ class LCM(_Stepwise):
     original_inference_steps: int = 50
     timestep_scaling: float = 10.0
 
-    idle: ClassVar[Mapping[str, Sequence[Any]]] = {**_Stepwise.idle, "set_alpha_to_one": ()}
+    idle: ClassVar[Idle] = {**_Stepwise.idle, "set_alpha_to_one": ()}
 
     def schedule(self, steps: int) -> Schedule:
         """The rows of so many steps."""

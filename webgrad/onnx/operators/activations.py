@@ -101,18 +101,8 @@ def _enter_softmax(name: str, function: Callable[..., Any]) -> None:
         return function(x, axis=axis)
 
 
-def _hardmax(x: Any, axis: Any) -> Any:
-    """One where the largest element is, the first of several; zeros elsewhere."""
-    axes = (axis % x.ndim,) if isinstance(axis, int) else axis
-    last = wg.moveaxis(x, axes, tuple(range(x.ndim - len(axes), x.ndim)))
-    rows = last.reshape((*last.shape[: x.ndim - len(axes)], -1))
-    hot = wg.one_hot(wg.argmax(rows, axis=-1), rows.shape[-1], dtype=x.dtype).reshape(last.shape)
-    return wg.moveaxis(hot, tuple(range(x.ndim - len(axes), x.ndim)), axes)
-
-
 _enter_softmax("Softmax", wg.softmax)
 _enter_softmax("LogSoftmax", wg.log_softmax)
-_enter_softmax("Hardmax", _hardmax)
 
 
 @operator("SwiGLU", 27)

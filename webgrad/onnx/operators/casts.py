@@ -57,7 +57,8 @@ def _cast_array(x: Array, to: ElementType, saturate: int, round_mode: str) -> Ar
     if to.name == "string":
         return x.astype(str).astype(object)
     if x.dtype == object:
-        x = np.array([float(each) for each in x.reshape(-1)], np.float64).reshape(x.shape)
+        wanted = object if to.bits >= 8 and to.name.startswith(("int", "uint")) else np.float64
+        x = np.array([_number(each) for each in x.reshape(-1)], wanted).reshape(x.shape)
     if to.name == SCALE:
         return _as_scales(x.astype(np.float32), saturate, round_mode)
     if saturate and to.name.startswith("float8"):
@@ -65,6 +66,14 @@ def _cast_array(x: Array, to: ElementType, saturate: int, round_mode: str) -> Ar
         x = np.clip(x.astype(np.float32), -largest, largest)
     with np.errstate(all="ignore"):
         return x.astype(to.numpy)
+
+
+def _number(text: str) -> int | float:
+    """What a text says; of a whole number every digit."""
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
 
 
 def _in_range(x: Array, to: ElementType) -> Array:

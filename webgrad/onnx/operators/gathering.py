@@ -131,6 +131,11 @@ def one_hot(indices: Any, depth: Any, values: Any, *, axis: int = -1) -> Any:
     """On and off values along a new axis; an index below 0 counts from the end, others outside are off."""
     size = whole(depth)
     axis = axis % (indices.ndim + 1)
+    # Narrow types cannot count to every depth.
+    if indices.dtype.kind == "f":
+        indices = indices.astype(indices.dtype.wide, copy=False)
+    elif indices.dtype.itemsize < 4:
+        indices = indices.astype(wg.int32)
     places = wg.arange(size, dtype=wg.int32, device=indices.device)
     places = wg.reshape(places, [size if at == axis else 1 for at in range(indices.ndim + 1)])
     wanted = wg.expand_dims(wg.where(indices < 0, indices + size, indices), axis)

@@ -18,6 +18,7 @@ from .quantised_maps import MICROSOFT, real
 from .shapes import pad, triangle
 from .sorting import unique
 from .table import Call, operator
+from .values import bounded
 
 __all__: list[str] = []
 
@@ -175,6 +176,7 @@ def relative_position_bias(
     table: Any, queries: Any, keys: Any, *, is_bidirectional: int = 0, max_distance: int, call: Call
 ) -> Any:
     """T5's: near positions have a row of the table each, farther ones share rows by their logarithm."""
+    bounded(keys.item(), queries.item())
     offsets = np.arange(keys.item()) - np.arange(queries.item())[:, None]
     rows = table.shape[0]
     side = np.zeros_like(offsets)

@@ -139,7 +139,7 @@ def running_product(x: Any, axis: Any, *, exclusive: int = 0, reverse: int = 0) 
 def _running(scan: Callable[..., Any], start: int, x: Any, axis: int, exclusive: int, reverse: int) -> Any:
     """Exclusive: without the element itself, so that the first is the start."""
     x = wg.flip(x, axis) if reverse else x
-    if exclusive:
+    if exclusive and x.shape[axis]:
         widths = [(1, 0) if at == axis % x.ndim else (0, 0) for at in range(x.ndim)]
         without_last = [slice(0, -1) if at == axis % x.ndim else slice(None) for at in range(x.ndim)]
         x = wg.pad(x[tuple(without_last)], widths, constant_values=start)

@@ -30,6 +30,8 @@ def reshape(x: Any, shape: Any, *, allowzero: int = 0) -> Any:
     """Where the shape has 0, the size stays, unless zeros are allowed; -1 is what is left by the others."""
     sizes = [int(each) for each in shape]
     kept = [] if allowzero else [at for at, each in enumerate(sizes) if each == 0]
+    if sizes.count(-1) > 1:
+        raise wg.ShapeError(f"Reshape of {tuple(x.shape)} to {sizes}: only one size may be left to find")
     if -1 in sizes:
         left = math.prod(each for at, each in enumerate(x.shape) if at not in kept)
         taken = math.prod(each for at, each in enumerate(sizes) if at not in kept and each != -1)
@@ -107,7 +109,7 @@ def split(x: Any, sizes: Any = None, *, axis: int = 0, num_outputs: int | None =
     """Parts of given sizes, or of equal ones, the last of which may be smaller."""
     whole = x.shape[axis]
     if sizes is None:
-        count = num_outputs or call.outputs
+        count = bounded(num_outputs or call.outputs)
         part = -(-whole // count)
         sizes = [max(min(part, whole - at * part), 0) for at in range(count)]
     sizes = [int(each) for each in sizes]

@@ -124,8 +124,9 @@ def moves(function: Callable[..., Any]) -> Callable[..., Any]:
                 given[at] = wg.asarray(places, device=device)
                 start += values[at].size
             found = function(*given, **attributes)
-            if isinstance(found, tuple):
-                return tuple(elements[each.numpy()] for each in found)
-            return elements[found.numpy()]
+            several = found if isinstance(found, tuple) else (found,)
+            bounded(sum(each.size for each in several))
+            moved = tuple(elements[each.numpy()] for each in several)
+            return moved if isinstance(found, tuple) else moved[0]
 
     return move
