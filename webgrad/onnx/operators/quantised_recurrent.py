@@ -65,7 +65,8 @@ def _axes_of_a_state(samples: int, size: int) -> tuple[int, ...]:
     """Which axes of states (directions, samples, size) share a range, as in onnxruntime with threads enough.
 
     It parts the samples among its threads, and those of a thread share one; few samples of a wide state are
-    not parted. With fewer threads than samples it gives other numbers, about a step between codes away.
+    not parted. With fewer threads than samples, or where those few have different lengths, it gives other
+    numbers, about a step between codes away.
     """
     return (1, 2) if samples <= 4 and size > 256 else (2,)
 
