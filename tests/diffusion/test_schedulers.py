@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from webgrad.diffusion.schedulers import BY_NAME, next_picture, scheduler_of
+from webgrad.diffusion.schedulers import BY_CLASS, next_picture, scheduler_of
 from webgrad.diffusion.schedulers.noise_levels import kept_shares, times_of
 
 EXACT = {"clip_sample": False}
+SAMPLERS = {each.__name__: each for each in BY_CLASS.values()}
 
 
 def run(scheduler: Any, steps: int, original: Any, noise: Any) -> Any:
@@ -31,25 +32,25 @@ def run(scheduler: Any, steps: int, original: Any, noise: Any) -> Any:
 
 @pytest.mark.parametrize("steps", [1, 2, 7, 30])
 @pytest.mark.parametrize("kind", ["epsilon", "sample", "v_prediction"])
-@pytest.mark.parametrize("name", [each for each in BY_NAME if each not in ("ddpm", "euler-a")])
+@pytest.mark.parametrize("name", [each for each in SAMPLERS if each not in ("DDPM", "EulerAncestral")])
 def test_a_network_that_knows_the_original_leads_to_it(name: str, kind: str, steps: int) -> None:
-    settings: dict[str, Any] = {} if name == "flow" else {"prediction_type": kind}
-    if name in ("ddim", "lcm"):
+    settings: dict[str, Any] = {} if name == "FlowMatching" else {"prediction_type": kind}
+    if name in ("DDIM", "LCM"):
         settings |= EXACT
     random = np.random.default_rng(0)
     original, noise = random.standard_normal((2, 3, 4))
-    found = run(BY_NAME[name](**settings), steps, original, noise)
-    assert np.abs(found - original).max() < (0.06 if name == "lcm" else 1e-6) * np.abs(original).max()
+    found = run(SAMPLERS[name](**settings), steps, original, noise)
+    assert np.abs(found - original).max() < (0.06 if name == "LCM" else 1e-6) * np.abs(original).max()
 
 
-@pytest.mark.parametrize("name", ["ddpm", "euler-a"])
+@pytest.mark.parametrize("name", ["DDPM", "EulerAncestral"])
 def test_the_last_step_of_ancestral_samplers_adds_no_noise(name: str) -> None:
-    rows = BY_NAME[name]().schedule(9).rows
+    rows = SAMPLERS[name]().schedule(9).rows
     assert [row.by_noise > 0 for row in rows] == [True] * 8 + [False]
 
 
 def test_ddim_by_its_definition() -> None:
-    scheduler = BY_NAME["ddim"](**EXACT)
+    scheduler = SAMPLERS["DDIM"](**EXACT)
     shares, schedule = kept_shares(scheduler), scheduler.schedule(10)
     x, noise = 0.7, -0.4
     row = schedule.rows[3]
@@ -78,11 +79,11 @@ def test_times_fall_and_are_those_of_training(spacing: str, count: int) -> None:
     assert 0 <= times.min() <= times.max() <= 999
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("name", SAMPLERS)
 @pytest.mark.parametrize("steps", [0, -1, 1001])
 def test_a_number_of_steps_that_cannot_be(name: str, steps: int) -> None:
     with pytest.raises(wg.ArgumentError, match=r"steps are 1 to \d+"):
-        BY_NAME[name]().schedule(steps)
+        SAMPLERS[name]().schedule(steps)
 
 
 def test_an_unknown_scheduler_is_refused_by_name() -> None:

@@ -26,11 +26,7 @@ __all__ = [
     "scheduler_of",
 ]
 
-# the names of a command, and those of published settings
-BY_NAME: Mapping[str, Any] = {
-    "ddpm": DDPM, "ddim": DDIM, "euler": Euler, "euler-a": EulerAncestral, "dpm++": DPMSolver, "lcm": LCM,
-    "flow": FlowMatching,
-}  # fmt: skip
+# by the names of published settings
 BY_CLASS: Mapping[str, Any] = {
     "DDPMScheduler": DDPM,
     "DDIMScheduler": DDIM,

@@ -200,10 +200,9 @@ def channels_last_conv(
 ) -> Any:
     """The same of x (N, H, W, C)."""
     how = {"auto_pad": auto_pad, "dilations": dilations, "pads": pads, "strides": strides}
-    y = conv(_channels_first(x), weight, bias, group=group, kernel_shape=kernel_shape, **how)
-    y = y if residual is None else y + _channels_first(residual)
-    y = _activated(y, activation, _by_place(activation, activation_params))
-    return wg.moveaxis(y, 1, -1)
+    how |= {"activation": activation, "activation_params": activation_params}
+    moved = _channels_first(x), weight, bias, _channels_first(residual)
+    return wg.moveaxis(fused_conv(*moved, group=group, kernel_shape=kernel_shape, **how), 1, -1)
 
 
 @operator("NhwcMaxPool", domain=MICROSOFT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import webgrad as wg
@@ -46,36 +46,29 @@ def dequantize_linear_of_microsoft(
     return dequantize_linear(x, scale, zero_point, axis=axis, call=call)
 
 
-@operator("QLinearAdd", domain=MICROSOFT)
-def qlinear_add(
-    a: Any,
-    a_scale: Any,
-    a_zero: Any,
-    b: Any,
-    b_scale: Any,
-    b_zero: Any,
-    y_scale: Any,
-    y_zero: Any = None,
-    *,
-    call: Call,
-) -> Any:
-    return _codes(real(a, a_scale, a_zero) + real(b, b_scale, b_zero), y_scale, y_zero, a, call)
+def _of_two(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """A function of two numbers, for codes."""
+
+    def apply(
+        a: Any,
+        a_scale: Any,
+        a_zero: Any,
+        b: Any,
+        b_scale: Any,
+        b_zero: Any,
+        y_scale: Any,
+        y_zero: Any = None,
+        *,
+        call: Call,
+    ) -> Any:
+        found = function(real(a, a_scale, a_zero), real(b, b_scale, b_zero))
+        return _codes(found, y_scale, y_zero, a, call)
+
+    return apply
 
 
-@operator("QLinearMul", domain=MICROSOFT)
-def qlinear_mul(
-    a: Any,
-    a_scale: Any,
-    a_zero: Any,
-    b: Any,
-    b_scale: Any,
-    b_zero: Any,
-    y_scale: Any,
-    y_zero: Any = None,
-    *,
-    call: Call,
-) -> Any:
-    return _codes(real(a, a_scale, a_zero) * real(b, b_scale, b_zero), y_scale, y_zero, a, call)
+operator("QLinearAdd", domain=MICROSOFT)(_of_two(wg.add))
+operator("QLinearMul", domain=MICROSOFT)(_of_two(wg.multiply))
 
 
 @operator("QLinearSigmoid", domain=MICROSOFT)
