@@ -8,6 +8,7 @@ from __future__ import annotations
 from .folder import load
 from .pipelines.stable import Preview, StableDiffusion
 from .pipelines.unconditional import Unconditional
+from .saving import save
 from .schedulers import DDIM, DDPM, LCM, DPMSolver, Euler, EulerAncestral, FlowMatching
 from .unets import UNet2D, UNet2DCondition, UNet2DConditionConfig, UNet2DConfig
 
@@ -27,4 +28,5 @@ __all__ = [
     "UNet2DConfig",
     "Unconditional",
     "load",
+    "save",
 ]
