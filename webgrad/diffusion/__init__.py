@@ -8,13 +8,15 @@ from __future__ import annotations
 from .folder import load
 from .pipelines.stable import Preview, StableDiffusion
 from .pipelines.unconditional import Unconditional
-from .schedulers import DDIM, DDPM, LCM, DPMSolver, Euler, EulerAncestral, FlowMatching
+from .pipelines.wuerstchen import Wuerstchen, WuerstchenDecoder, WuerstchenPrior
+from .schedulers import DDIM, DDPM, LCM, DDPMWuerstchen, DPMSolver, Euler, EulerAncestral, FlowMatching
 from .unets import UNet2D, UNet2DCondition, UNet2DConditionConfig, UNet2DConfig
 
 __all__ = [
     "DDIM",
     "DDPM",
     "LCM",
+    "DDPMWuerstchen",
     "DPMSolver",
     "Euler",
     "EulerAncestral",
@@ -26,5 +28,8 @@ __all__ = [
     "UNet2DConditionConfig",
     "UNet2DConfig",
     "Unconditional",
+    "Wuerstchen",
+    "WuerstchenDecoder",
+    "WuerstchenPrior",
     "load",
 ]
