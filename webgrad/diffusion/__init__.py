@@ -8,14 +8,16 @@ from __future__ import annotations
 from .folder import load
 from .pipelines.stable import Preview, StableDiffusion
 from .pipelines.unconditional import Unconditional
+from .pipelines.wuerstchen import Wuerstchen, WuerstchenDecoder, WuerstchenPrior
 from .saving import save
-from .schedulers import DDIM, DDPM, LCM, DPMSolver, Euler, EulerAncestral, FlowMatching
+from .schedulers import DDIM, DDPM, LCM, DDPMWuerstchen, DPMSolver, Euler, EulerAncestral, FlowMatching
 from .unets import UNet2D, UNet2DCondition, UNet2DConditionConfig, UNet2DConfig
 
 __all__ = [
     "DDIM",
     "DDPM",
     "LCM",
+    "DDPMWuerstchen",
     "DPMSolver",
     "Euler",
     "EulerAncestral",
@@ -27,6 +29,9 @@ __all__ = [
     "UNet2DConditionConfig",
     "UNet2DConfig",
     "Unconditional",
+    "Wuerstchen",
+    "WuerstchenDecoder",
+    "WuerstchenPrior",
     "load",
     "save",
 ]

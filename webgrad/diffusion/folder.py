@@ -14,7 +14,7 @@ from typing import Any
 import webgrad as wg
 
 from .parts import PARTS, load_part, read_settings
-from .pipelines import stable, unconditional
+from .pipelines import stable, unconditional, wuerstchen
 from .prompts import Prompts
 from .schedulers import BY_CLASS, scheduler_of
 
@@ -27,6 +27,9 @@ PIPELINES: Mapping[str, Make] = {
     "StableDiffusionInpaintPipeline": stable.from_parts,
     "StableDiffusionXLPipeline": stable.from_parts,
     "LatentConsistencyModelPipeline": stable.from_parts,
+    "WuerstchenCombinedPipeline": wuerstchen.combined,
+    "WuerstchenDecoderPipeline": wuerstchen.decoder_alone,
+    "WuerstchenPriorPipeline": wuerstchen.prior_alone,
     "DDPMPipeline": unconditional.from_parts,
     "DDIMPipeline": unconditional.from_parts,
 }
@@ -34,11 +37,21 @@ PIPELINES: Mapping[str, Make] = {
 IDLE = frozenset({"safety_checker", "feature_extractor", "image_encoder"})
 
 
-def load(path: str | os.PathLike[str], *, device: Any = None, dtype: Any = None) -> Any:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    prior: str | os.PathLike[str] | None = None,
+    device: Any = None,
+    dtype: Any = None,
+) -> Any:
     """The pipeline that a folder of diffusers describes.
 
-    `dtype` is what weights are kept in: as they are stored where none is given.
+    `dtype` is what weights are kept in: as they are stored where none is given. `prior` is the folder of the
+    first stage, for a decoder that is published apart from it.
     """
+    if prior is not None:
+        first, second = (load(each, device=device, dtype=dtype) for each in (prior, path))
+        return wuerstchen.of_stages(first, second, f"{prior} and {path}")
     folder = Path(path)
     source = folder / "model_index.json"
     settings = read_settings(source)

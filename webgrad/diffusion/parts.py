@@ -26,8 +26,10 @@ from .autoencoders import (
     VQModelConfig,
 )
 from .configs import read_config, read_text
+from .paella import PaellaVQ, PaellaVQConfig
 from .text_encoders import CLIPText, CLIPTextConfig, T5Encoder, T5EncoderConfig
 from .unets import UNet2D, UNet2DCondition, UNet2DConditionConfig, UNet2DConfig
+from .wuerstchen import DiffNeXt, DiffNeXtConfig, Prior, PriorConfig
 
 __all__ = ["Part", "load_part", "read_settings"]
 
@@ -49,6 +51,9 @@ PARTS: Mapping[str, Part] = {
     "AutoencoderKL": Part(AutoencoderKL, AutoencoderKLConfig),
     "VQModel": Part(VQModel, VQModelConfig),
     "AutoencoderTiny": Part(AutoencoderTiny, AutoencoderTinyConfig),
+    "PaellaVQModel": Part(PaellaVQ, PaellaVQConfig),
+    "WuerstchenPrior": Part(Prior, PriorConfig),
+    "WuerstchenDiffNeXt": Part(DiffNeXt, DiffNeXtConfig),
     "CLIPTextModel": Part(CLIPText, CLIPTextConfig),
     "CLIPTextModelWithProjection": Part(CLIPText, CLIPTextConfig, options={"projects": True}),
     "T5EncoderModel": Part(T5Encoder, T5EncoderConfig),
