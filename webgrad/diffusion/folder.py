@@ -14,7 +14,7 @@ from typing import Any
 import webgrad as wg
 
 from .parts import PARTS, load_part, read_settings
-from .pipelines import stable, unconditional
+from .pipelines import of_classes, pixart, stable, unconditional
 from .prompts import Prompts
 from .schedulers import BY_CLASS, scheduler_of
 
@@ -27,9 +27,14 @@ PIPELINES: Mapping[str, Make] = {
     "StableDiffusionInpaintPipeline": stable.from_parts,
     "StableDiffusionXLPipeline": stable.from_parts,
     "LatentConsistencyModelPipeline": stable.from_parts,
+    "PixArtAlphaPipeline": pixart.from_parts,
+    "PixArtSigmaPipeline": pixart.from_parts,
+    "DiTPipeline": of_classes.from_parts,
     "DDPMPipeline": unconditional.from_parts,
     "DDIMPipeline": unconditional.from_parts,
 }
+# How many tokens a text has, where the pipeline says so and not its tokenizer
+LENGTHS: Mapping[str, int] = {"PixArtAlphaPipeline": 120, "PixArtSigmaPipeline": 300}
 # Parts that judge pictures or look at them, of which nothing is computed
 IDLE = frozenset({"safety_checker", "feature_extractor", "image_encoder"})
 
@@ -47,7 +52,7 @@ def load(path: str | os.PathLike[str], *, device: Any = None, dtype: Any = None)
         raise wg.ModelFileError(f"{source}: there is no pipeline {name}, only {', '.join(PIPELINES)}")
     where = wg.empty(0, device=device).device
     parts = {
-        key: _part(folder, key, str(value[1]), where, dtype)
+        key: _part(folder, key, str(value[1]), where, dtype, LENGTHS.get(name))
         for key, value in settings.items()
         if isinstance(value, list) and len(value) == 2 and value[1] is not None and key not in IDLE
     }
@@ -57,7 +62,7 @@ def load(path: str | os.PathLike[str], *, device: Any = None, dtype: Any = None)
         raise wg.ModelFileError(f"{source}: there is no part {error}, which {name} needs") from None
 
 
-def _part(home: Path, key: str, name: str, device: Any, dtype: Any) -> Any:
+def _part(home: Path, key: str, name: str, device: Any, dtype: Any, length: int | None) -> Any:
     folder = home / key
     try:
         is_inside = folder.resolve().parent == home.resolve()
@@ -71,6 +76,6 @@ def _part(home: Path, key: str, name: str, device: Any, dtype: Any) -> Any:
         path = folder / "scheduler_config.json"
         return scheduler_of({**read_settings(path), "_class_name": name}, str(path))
     if "Tokenizer" in name:
-        return Prompts.from_folder(folder)
+        return Prompts.from_folder(folder, length)
     known = ", ".join([*PARTS, *BY_CLASS])
     raise wg.ModelFileError(f"{folder}: there is no part {name}, only {known} and tokenizers")

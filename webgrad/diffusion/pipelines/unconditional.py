@@ -11,7 +11,7 @@ from ...arrays import Array
 from ..schedulers import DDIM
 from ..unets import UNet2D
 from .denoising import Denoiser, last_of
-from .stable import Preview
+from .latents import Preview
 
 __all__ = ["Unconditional", "from_parts"]
 

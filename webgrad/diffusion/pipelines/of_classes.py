@@ -1,0 +1,97 @@
+"""DiT: pictures of classes, by a transformer over patches of latents and an autoencoder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import webgrad as wg
+
+from ..autoencoders import AutoencoderKL, AutoencoderTiny
+from ..transformers import DiTTransformer
+from .denoising import Denoiser, guided
+from .latents import LatentPipeline, Preview
+
+__all__ = ["ClassConditional", "from_parts"]
+
+
+class ClassConditional(LatentPipeline):
+    """A transformer that knows classes; `labels` are names of some of them."""
+
+    def __init__(
+        self,
+        transformer: DiTTransformer,
+        vae: AutoencoderKL | AutoencoderTiny,
+        scheduler: Any = None,
+        labels: Mapping[str, int] | None = None,
+    ) -> None:
+        super().__init__(vae, scheduler, transformer.config.sample_size, transformer.config.patch_size)
+        self.transformer, self.labels = transformer, dict(labels or {})
+        self._plain, self._guided = Denoiser(self._predict), Denoiser(self._predict_guided)
+
+    def steps(
+        self,
+        count: int = 1,
+        *,
+        classes: int | str | Sequence[int | str],
+        steps: int = 50,
+        guidance: float = 4.0,
+        seed: int | None = None,
+        size: tuple[int, int] | None = None,
+        noise: wg.Tensor | None = None,
+    ) -> Iterator[Preview]:
+        """`count` pictures of a class, or of one class each, after each step; classes by number or name."""
+        numbers = self._numbers(classes, count)
+        generator, schedule = wg.random.Generator(seed), self.scheduler.schedule(steps)
+        noise = self._noise(noise, count, self._latent_size(size), generator)
+        none = [self.transformer.classes] * count if guidance > 1 else []
+        conditions: dict[str, Any] = {
+            "classes": wg.asarray([*none, *numbers], dtype=wg.int32, device=self.device)
+        }
+        if none:
+            conditions["scale"] = float(guidance)
+        denoiser = self._guided if none else self._plain
+        for moment in denoiser.run(noise * schedule.start, schedule, conditions, generator):
+            yield Preview(moment.step, moment.steps, moment.latents, self)
+
+    def with_scheduler(self, scheduler: Any) -> ClassConditional:
+        """The same networks with another scheduler."""
+        return ClassConditional(self.transformer, self.vae, scheduler, self.labels)
+
+    def _numbers(self, classes: int | str | Sequence[int | str], count: int) -> list[int]:
+        given = [classes] * count if isinstance(classes, int | str) else list(classes)
+        if len(given) != count:
+            raise wg.ArgumentError(f"there are {count} pictures and {len(given)} classes")
+        return [self._number(each) for each in given]
+
+    def _number(self, name: int | str) -> int:
+        number = self.labels.get(name) if isinstance(name, str) else name
+        if number is None or not 0 <= number < self.transformer.classes:
+            names = f", or a name as {', '.join(list(self.labels)[:4])} …" if self.labels else ""
+            raise wg.ArgumentError(
+                f"there is no class {name!r}: it is 0 to {self.transformer.classes - 1}{names}"
+            )
+        return number
+
+    def _predict(self, x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
+        prediction = self.transformer(x, timestep, conditions["classes"])
+        found: wg.Tensor = prediction[:, : x.shape[1]]  # what is behind it says how sure the network is
+        return found
+
+    def _predict_guided(self, x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
+        twice = self._predict(wg.concat([x, x], axis=0), timestep, conditions)
+        return guided(twice, conditions["scale"])
+
+
+def from_parts(parts: Mapping[str, Any], settings: Mapping[str, Any], source: str) -> ClassConditional:
+    """The pipeline of a folder's parts."""
+    labels = _labels(settings.get("id2label") or {}, source)
+    return ClassConditional(parts["transformer"], parts["vae"], parts["scheduler"], labels)
+
+
+def _labels(given: Any, source: str) -> dict[str, int]:
+    """Numbers by names, of a table from numbers to several names with commas between them."""
+    try:
+        return {name.strip(): int(number) for number, names in given.items() for name in names.split(",")}
+    except (AttributeError, ValueError):
+        raise wg.ModelFileError(f"{source}: id2label is no table from numbers to names") from None
