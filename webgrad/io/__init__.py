@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .clients import Ran, pip_download, run_client
 from .gguf import part_names
-from .pictures import read_picture
+from .pictures import png_bytes, read_picture, write_picture
 from .quantised_rows import Blocks
 from .readers import PICKLED, load, load_metadata, open
 from .replace import replacing
@@ -29,10 +29,12 @@ __all__ = [
     "open",
     "part_names",
     "pip_download",
+    "png_bytes",
     "read_picture",
     "read_sound",
     "read_torch",
     "replacing",
     "run_client",
     "save",
+    "write_picture",
 ]
