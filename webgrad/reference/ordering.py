@@ -165,7 +165,8 @@ def _order(rows: Array, descending: bool, count: int) -> Array:
     """The first places of several rows."""
     length = rows.shape[1]
     if count == 1 and descending:  # NumPy takes NaN for the largest, too
-        return rows.argmax(axis=1)[:, None]
+        largest: Array = rows.argmax(axis=1)
+        return largest[:, None]
     if length >= SEARCHED and count * RARE <= length:
         whole = [slice(0, length)]
         return np.stack([_first_places(line, descending, count, whole) for line in rows])
