@@ -113,6 +113,12 @@ def test_autoencoders_are_not_brought_into_blocks(tmp_path: Path) -> None:
     assert bytes_of(found) == bytes_of(module)
 
 
+def test_blocks_are_not_saved_without_their_weights(network: Any, tmp_path: Path) -> None:
+    found = wg.diffusion.load(folder_of(network, tmp_path / "model"), device="cpu", dtype="q8_0")
+    with pytest.raises(wg.ArgumentError, match="weights in blocks are not written"):
+        wg.diffusion.save(found, tmp_path / "other")
+
+
 @pytest.mark.parametrize("dtype", ["q9_0", "int8", "Q6_K", "many"])
 def test_a_precision_that_there_is_not(dtype: str, network: Any, tmp_path: Path) -> None:
     with pytest.raises(wg.DTypeError, match="in blocks of Q8_0, Q4_0, Q4_1"):

@@ -11,6 +11,7 @@ from .pipelines.of_classes import ClassConditional
 from .pipelines.pixart import PixArt
 from .pipelines.stable import StableDiffusion
 from .pipelines.unconditional import Unconditional
+from .saving import save
 from .schedulers import DDIM, DDPM, LCM, DPMSolver, Euler, EulerAncestral, FlowMatching
 from .transformers import (
     DiTTransformer,
@@ -42,4 +43,5 @@ __all__ = [
     "UNet2DConfig",
     "Unconditional",
     "load",
+    "save",
 ]

@@ -9,6 +9,7 @@ import webgrad as wg
 
 from ..autoencoders import AutoencoderKL, AutoencoderTiny
 from ..transformers import DiTTransformer
+from .classes import Labels, labels_of, numbers_of
 from .denoising import Denoiser, guided
 from .latents import LatentPipeline, Preview
 
@@ -23,10 +24,11 @@ class ClassConditional(LatentPipeline):
         transformer: DiTTransformer,
         vae: AutoencoderKL | AutoencoderTiny,
         scheduler: Any = None,
-        labels: Mapping[str, int] | None = None,
+        labels: Labels | Sequence[str] = (),
     ) -> None:
         super().__init__(vae, scheduler, transformer.config.sample_size, transformer.config.patch_size)
-        self.transformer, self.labels = transformer, dict(labels or {})
+        self.transformer = transformer
+        self.labels = dict(labels) if isinstance(labels, Mapping) else dict(enumerate(labels))
         self._plain, self._guided = Denoiser(self._predict), Denoiser(self._predict_guided)
 
     def steps(
@@ -59,19 +61,12 @@ class ClassConditional(LatentPipeline):
         return ClassConditional(self.transformer, self.vae, scheduler, self.labels)
 
     def _numbers(self, classes: int | str | Sequence[int | str], count: int) -> list[int]:
-        given = [classes] * count if isinstance(classes, int | str) else list(classes)
-        if len(given) != count:
-            raise wg.ArgumentError(f"there are {count} pictures and {len(given)} classes")
-        return [self._number(each) for each in given]
-
-    def _number(self, name: int | str) -> int:
-        number = self.labels.get(name) if isinstance(name, str) else name
-        if number is None or not 0 <= number < self.transformer.classes:
-            names = f", or a name as {', '.join(list(self.labels)[:4])} …" if self.labels else ""
+        numbers, known = numbers_of(self.labels, classes, count), self.transformer.classes
+        if not all(0 <= each < known for each in numbers):
             raise wg.ArgumentError(
-                f"there is no class {name!r}: it is 0 to {self.transformer.classes - 1}{names}"
+                f"the network knows classes 0 to {known - 1}, and it was asked for {numbers}"
             )
-        return number
+        return numbers
 
     def _predict(self, x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
         prediction = self.transformer(x, timestep, conditions["classes"])
@@ -85,13 +80,5 @@ class ClassConditional(LatentPipeline):
 
 def from_parts(parts: Mapping[str, Any], settings: Mapping[str, Any], source: str) -> ClassConditional:
     """The pipeline of a folder's parts."""
-    labels = _labels(settings.get("id2label") or {}, source)
+    labels = labels_of(settings, source)
     return ClassConditional(parts["transformer"], parts["vae"], parts["scheduler"], labels)
-
-
-def _labels(given: Any, source: str) -> dict[str, int]:
-    """Numbers by names, of a table from numbers to several names with commas between them."""
-    try:
-        return {name.strip(): int(number) for number, names in given.items() for name in names.split(",")}
-    except (AttributeError, ValueError):
-        raise wg.ModelFileError(f"{source}: id2label is no table from numbers to names") from None
