@@ -12,7 +12,7 @@ from .pipelines.pixart import PixArt
 from .pipelines.stable import StableDiffusion
 from .pipelines.unconditional import Unconditional
 from .saving import save
-from .schedulers import DDIM, DDPM, LCM, DPMSolver, Euler, EulerAncestral, FlowMatching
+from .schedulers import DDIM, DDPM, LCM, PNDM, DPMSolver, Euler, EulerAncestral, FlowMatching
 from .transformers import (
     DiTTransformer,
     DiTTransformerConfig,
@@ -25,6 +25,7 @@ __all__ = [
     "DDIM",
     "DDPM",
     "LCM",
+    "PNDM",
     "ClassConditional",
     "DPMSolver",
     "DiTTransformer",
