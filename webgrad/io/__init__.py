@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .clients import Ran, pip_download, run_client
 from .gguf import part_names
-from .pictures import read_picture
+from .pictures import png_bytes, read_picture, write_picture
 from .quantised_rows import Blocks
 from .readers import PICKLED, load, load_metadata, open
 from .replace import replacing
@@ -31,6 +31,7 @@ __all__ = [
     "open",
     "part_names",
     "pip_download",
+    "png_bytes",
     "read_picture",
     "read_sound",
     "read_torch",
@@ -38,4 +39,5 @@ __all__ = [
     "run_client",
     "save",
     "tfjs_nodes",
+    "write_picture",
 ]

@@ -8,6 +8,7 @@ from typing import Any
 import webgrad as wg
 
 from ..configs import read_config
+from .continuous import DDPMWuerstchen
 from .levels import DPMSolver, Euler, EulerAncestral, FlowMatching
 from .multistep import PNDM
 from .rows import Row, Schedule, next_picture
@@ -18,6 +19,7 @@ __all__ = [
     "DDPM",
     "LCM",
     "PNDM",
+    "DDPMWuerstchen",
     "DPMSolver",
     "Euler",
     "EulerAncestral",
@@ -32,6 +34,7 @@ __all__ = [
 # by the names of published settings
 BY_CLASS: Mapping[str, Any] = {
     "DDPMScheduler": DDPM,
+    "DDPMWuerstchenScheduler": DDPMWuerstchen,
     "DDIMScheduler": DDIM,
     "EulerDiscreteScheduler": Euler,
     "EulerAncestralDiscreteScheduler": EulerAncestral,
