@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -15,7 +16,7 @@ import webgrad
 from scripts.browser import PROGRAMS, find
 from scripts.npm import lacking
 
-__all__ = ["IN_CI", "missing_key", "need_model", "need_package", "need_program"]
+__all__ = ["IN_CI", "missing_key", "need_folder", "need_model", "need_package", "need_program"]
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 missing_key = pytest.StashKey[list[str]]()
@@ -41,6 +42,14 @@ def need_model(config: pytest.Config, name: str) -> None:
         webgrad.models.locate(name, pull=IN_CI)
     except webgrad.ModelFileError as error:
         _leave(config, str(error))
+
+
+def need_folder(config: pytest.Config, variable: str, what: str) -> Path:
+    """Go on only where an environment variable names a folder of published files, which CI may lack."""
+    folder = Path(os.environ.get(variable, ""))
+    if variable not in os.environ or not folder.is_dir():
+        _leave(config, f"no folder of {what} was found: {variable} may name one", must=False)
+    return folder
 
 
 def _leave(config: pytest.Config, reason: str, must: bool = True) -> NoReturn:

@@ -110,6 +110,40 @@ def test_damaged_and_foreign_pictures(tmp_path: Path, monkeypatch: pytest.Monkey
         wg.io.read_picture(tmp_path / "none.png")
 
 
+@pytest.mark.parametrize("channels", [0, 1, 3, 4])
+@pytest.mark.parametrize("kind", ["noise", "slope", "flat"])
+def test_what_is_written_is_read(kind: str, channels: int, tmp_path: Path) -> None:
+    shape = (13, 7, channels) if channels else (13, 7)
+    picture = np.random.default_rng(0).integers(0, 256, shape, np.uint8)
+    if kind != "noise":
+        picture = np.broadcast_to(np.arange(13).reshape(-1, *[1] * (len(shape) - 1)), shape)
+        picture = (picture * 19 if kind == "slope" else picture * 0 + 9).astype(np.uint8)
+    if channels == 4:
+        picture[..., 3] = 255
+    texts = {"parameters": "a boot, ünder 雲\nSteps: 3", "Software": "webgrad"}
+    wg.io.write_picture(tmp_path / "a.png", picture, texts)
+    wanted = picture[..., :3] if channels > 1 else np.stack([picture.reshape(13, 7)] * 3, -1)
+    assert (wg.io.read_picture(tmp_path / "a.png") == wanted).all()
+    assert wg.io.picture_texts(tmp_path / "a.png") == texts
+
+
+@pytest.mark.parametrize(
+    ("name", "picture", "texts", "message"),
+    [
+        ("a.jpg", np.zeros((1, 1), np.uint8), {}, "must end in .png"),
+        ("a.png", np.zeros((1, 1), np.float32), {}, r"not float32 \(1, 1, 1\)"),
+        ("a.png", np.zeros((0, 1), np.uint8), {}, "takes bytes"),
+        ("a.png", np.zeros((1, 1, 2), np.uint8), {}, "takes bytes"),
+        ("a.png", np.zeros((1, 1), np.uint8), {"": "x"}, "is no keyword"),
+        ("a.png", np.zeros((1, 1), np.uint8), {"k" * 80: "x"}, "is no keyword"),
+    ],
+)
+def test_what_is_no_picture(name: str, picture: Any, texts: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(wg.ArgumentError, match=message):
+        wg.io.write_picture(tmp_path / name, picture, texts)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
 def test_sounds(width: int, tmp_path: Path) -> None:
     wanted = np.asarray([[0, 0.5], [-0.5, -1], [0.25, 0]], np.float32)

@@ -13,6 +13,7 @@ from typing import Any
 
 import webgrad as wg
 
+from .graphs import is_graph, load_graph
 from .parts import PARTS, load_part, read_settings
 from .pipelines import stable, unconditional
 from .prompts import Prompts
@@ -35,11 +36,13 @@ IDLE = frozenset({"safety_checker", "feature_extractor", "image_encoder"})
 
 
 def load(path: str | os.PathLike[str], *, device: Any = None, dtype: Any = None) -> Any:
-    """The pipeline that a folder of diffusers describes.
+    """The pipeline that a folder of diffusers describes, or a graph model of TensorFlow.js.
 
     `dtype` is what weights are kept in: as they are stored where none is given.
     """
     folder = Path(path)
+    if is_graph(folder):
+        return load_graph(folder, device=device, dtype=dtype)
     source = folder / "model_index.json"
     settings = read_settings(source)
     name = str(settings.get("_class_name"))

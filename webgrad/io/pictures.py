@@ -1,7 +1,7 @@
 """Pictures as arrays: PNG by code of our own, other formats by Pillow where that is installed.
 
-In: a file. Out: an array (height, width, 3) of bytes, on white where the picture is transparent. The
-invariant: nothing is allocated that the file's own length does not allow for.
+In: a file. Out: an array (height, width, 3) of bytes, on white where the picture is transparent; or the other
+way round. The invariant: nothing is allocated that the file's own length does not allow for.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ from __future__ import annotations
 import os
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import webgrad as wg
 
 from ..arrays import Array, np
+from .replace import replacing
 
-__all__ = ["read_picture"]
+__all__ = ["picture_texts", "read_picture", "write_picture"]
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _LARGEST = 1 << 28  # bytes of pixels: 16,000 × 5,000 in colours
@@ -166,3 +167,87 @@ def _in_colours(samples: Array, bits: int, colours: int, chunks: dict[bytes, Any
 def _on_white(picture: Array) -> Array:
     colours, opacity = picture[:, :, :3].astype(np.uint16), picture[:, :, 3:].astype(np.uint16)
     return ((colours * opacity + 255 * (255 - opacity) + 127) // 255).astype(np.uint8)
+
+
+# Writing
+
+
+def write_picture(path: str | os.PathLike[str], picture: Any, texts: Mapping[str, str] | None = None) -> None:
+    """Write bytes (height, width) or (height, width, channels) as a PNG file, whole or not at all.
+
+    `texts` stand in the file by their keywords, where programs that show pictures' properties find them.
+
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/dot.png"
+    >>> wg.io.write_picture(path, np.asarray([[[255, 0, 0]]], np.uint8), {"Title": "a dot"})
+    >>> wg.io.read_picture(path).tolist()
+    [[[255, 0, 0]]]
+    """
+    target, pixels = Path(path), np.asarray(picture)
+    if target.suffix.lower() != ".png":
+        raise wg.ArgumentError(f"write_picture writes PNG files: {target} must end in .png")
+    pixels = pixels[:, :, None] if pixels.ndim == 2 else pixels
+    if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] not in _COLOURS or not pixels.size:
+        raise wg.ArgumentError(
+            f"write_picture takes bytes (height, width) or (height, width, channels) of 1, 3 or 4, not "
+            f"{pixels.dtype.name} {pixels.shape}"
+        )
+    height, width, channels = pixels.shape
+    parts = [
+        _chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, _COLOURS[channels], 0, 0, 0)),
+        *(_text_chunk(keyword, text) for keyword, text in (texts or {}).items()),
+        _chunk(b"IDAT", zlib.compress(_filtered(pixels.reshape(height, -1), channels).tobytes(), 9)),
+        _chunk(b"IEND", b""),
+    ]
+    with replacing(target) as aside:
+        aside.write_bytes(_SIGNATURE + b"".join(parts))
+
+
+def picture_texts(path: str | os.PathLike[str]) -> dict[str, str]:
+    """The texts in a PNG file that `write_picture` has put there, by their keywords.
+
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/dot.png"
+    >>> wg.io.write_picture(path, np.zeros((1, 1), np.uint8), {"Title": "a dot"})
+    >>> wg.io.picture_texts(path)
+    {'Title': 'a dot'}
+    """
+    data, found = _bytes_of(Path(path)), {}
+    try:
+        chunks = list(_chunks(data)) if data.startswith(_SIGNATURE) else []
+    except (struct.error, ValueError) as error:
+        raise wg.ModelFileError(f"{path} is a damaged PNG file: {error}") from None
+    for name, contents in chunks:
+        keyword, behind, text = contents.partition(_PLAIN_TEXT)
+        if name == b"iTXt" and behind:
+            found[keyword.decode("latin-1")] = text.decode("utf-8", errors="replace")
+    return found
+
+
+_PLAIN_TEXT = b"\0" * 5  # not packed, of no language, with no other keyword
+_COLOURS = {1: 0, 3: 2, 4: 6}  # by the number of channels
+
+
+def _chunk(name: bytes, contents: bytes) -> bytes:
+    return struct.pack(">I", len(contents)) + name + contents + struct.pack(">I", zlib.crc32(name + contents))
+
+
+def _text_chunk(keyword: str, text: str) -> bytes:
+    """A text in UTF-8 under a keyword of 1 to 79 letters."""
+    name = keyword.encode("latin-1", errors="replace")
+    if not 1 <= len(name) <= 79 or not keyword.isprintable():
+        raise wg.ArgumentError(f"write_picture: {keyword!r:.99} is no keyword of 1 to 79 letters")
+    plain = text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", errors="replace")
+    return _chunk(b"iTXt", name + _PLAIN_TEXT + plain)
+
+
+def _filtered(lines: Array, step: int) -> Array:
+    """Rows behind the filter that leaves each of them the least to write, as bytes nearest to nothing."""
+    around = np.zeros((len(lines) + 1, lines.shape[1] + step), np.int16)
+    around[1:, step:] = lines
+    left, up, corner = around[1:, :-step], around[:-1, step:], around[:-1, :-step]
+    guesses = (np.zeros_like(left), left, up, (left + up) >> 1, _paeth(left, up, corner))
+    every = np.stack([(lines - each).astype(np.uint8) for each in guesses], axis=1)
+    best = abs(every.view(np.int8).astype(np.int32)).sum(axis=2).argmin(axis=1)
+    chosen = every[np.arange(len(lines)), best]
+    return np.concatenate([best.astype(np.uint8)[:, None], chosen], axis=1)

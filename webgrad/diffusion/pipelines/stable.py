@@ -73,7 +73,7 @@ class StableDiffusion:
     @property
     def device(self) -> Any:
         """Where the networks are."""
-        return self.unet.conv_in.weight.device
+        return self.unet.device
 
     @property
     def size(self) -> tuple[int, int]:
