@@ -31,7 +31,7 @@ class Prompts:
 
     @classmethod
     def from_folder(cls, folder: Path, length: int | None = None) -> Prompts:
-        """The tokenizer of a folder of diffusers."""
+        """The tokenizer of a folder of diffusers, which says the length where none is given."""
         settings = (
             _json(folder / "tokenizer_config.json") if (folder / "tokenizer_config.json").exists() else {}
         )

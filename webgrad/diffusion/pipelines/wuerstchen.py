@@ -13,14 +13,14 @@ from typing import Any
 import webgrad as wg
 
 from ...arrays import Array
-from ..autoencoders import decode_tiles
 from ..paella import PaellaVQ
 from ..prompts import Prompts
 from ..schedulers import DDPMWuerstchen
 from ..text_encoders import CLIPText
 from ..wuerstchen import DiffNeXt, Prior
+from .asked import negatives_of, noise_of, texts_of
 from .denoising import Denoiser, guided, last_of
-from .stable import Preview
+from .latents import Preview, pictures_of
 
 __all__ = [
     "Wuerstchen",
@@ -32,7 +32,6 @@ __all__ = [
     "prior_alone",
 ]
 
-TILE = 64  # places of a latent that are decoded at once
 MOST_PIXELS = 1 << 14  # along a side
 LIMITS = {"resolution_multiple": (1, 1000), "latent_dim_scale": (1, 1000)}  # of settings that make sizes
 
@@ -53,14 +52,11 @@ class _Stage:
 
     def _states(self, prompt: str | Sequence[str], negative: Any, guidance: float) -> tuple[wg.Tensor, int]:
         """The states of prompts, behind those of negative ones if these count; how many pictures it is."""
-        texts = _listed(prompt)
+        texts = texts_of(prompt)
         found = self._encoded(texts)
         if guidance <= 1:
             return found, len(texts)
-        others = _listed(negative or "")
-        others = others * len(texts) if len(others) == 1 else others
-        if len(others) != len(texts):
-            raise wg.ArgumentError(f"there are {len(texts)} prompts and {len(others)} negative ones")
+        others = negatives_of(negative, len(texts))
         return wg.concat([self._encoded(others), found], axis=0), len(texts)
 
     def _encoded(self, texts: Sequence[str]) -> wg.Tensor:
@@ -150,7 +146,7 @@ class WuerstchenPrior(_Stage):
         with wg.no_grad():
             states, count = self._states(prompt, negative, guidance)
             shape = (count, self.network.config.c_in, *self.places(size))
-            x = _noise_of(shape, noise, generator, self.device)
+            x = noise_of(noise, shape, generator, self.device)
         yield from self._run(x, (states,), steps, guidance, generator)
 
     @wg.no_grad()
@@ -236,7 +232,7 @@ class WuerstchenDecoder(_Stage):
         noise: wg.Tensor | None,
     ) -> Iterator[Preview]:
         with wg.no_grad():
-            texts = _listed(prompt)
+            texts = texts_of(prompt)
             count = latents.shape[0]
             states, given = self._states(texts * count if len(texts) == 1 else texts, negative, guidance)
             if given != count:
@@ -245,16 +241,13 @@ class WuerstchenDecoder(_Stage):
             if guidance > 1:
                 latents = wg.concat([latents * 0, latents], axis=0)
             told = self._conditions(latents, states, size=size)
-            x = _noise_of((count, self.network.config.c_in, *size), noise, generator, self.device)
+            x = noise_of(noise, (count, self.network.config.c_in, *size), generator, self.device)
         yield from self._run(x, told, steps, guidance, generator)
 
     @wg.no_grad()
     def decoded(self, latents: wg.Tensor) -> wg.Tensor:
         """Pictures of latents, from -1 to 1; large ones are decoded in tiles."""
-        if max(latents.shape[2:]) > 2 * TILE:
-            found = decode_tiles(self.vqgan, self.vqgan.unscaled(latents), TILE)
-        else:
-            found = self._decode(latents)
+        found = pictures_of(latents, self.vqgan, self._decode)
         return wg.clip(found, 0.0, 1.0) * 2 - 1
 
 
@@ -312,20 +305,6 @@ class Wuerstchen:
         if (height * factor, width * factor) != tuple(size):
             sides = ", ".join(str(each) for each in self.decoder.sides())
             raise wg.ArgumentError(f"a picture's sides are of {sides} … here, not {size}")
-
-
-def _listed(texts: str | Sequence[str]) -> list[str]:
-    return [texts] if isinstance(texts, str) else list(texts)
-
-
-def _noise_of(shape: tuple[int, ...], noise: wg.Tensor | None, generator: Any, device: Any) -> wg.Tensor:
-    """The noise that is given, which must have this shape, or else that of a generator."""
-    if noise is None:
-        found: wg.Tensor = generator.normal(shape, device=device)
-        return found
-    if tuple(noise.shape) != shape:
-        raise wg.ShapeError(f"the noise has shape {tuple(noise.shape)}, and {shape} is needed")
-    return noise
 
 
 def prior_alone(parts: Mapping[str, Any], settings: Mapping[str, Any], source: str) -> WuerstchenPrior:
