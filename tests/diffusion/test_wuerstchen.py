@@ -161,6 +161,17 @@ def test_rows_of_blocks_that_there_are_not(letters: str) -> None:
         DiffNeXt(read_config(DiffNeXtConfig, given, "config.json", DiffNeXtConfig.idle))
 
 
+def test_too_few_features_of_a_time() -> None:
+    with pytest.raises(wg.ModelFileError, match="c_r is 3"):
+        Prior(PriorConfig(c=8, c_r=3, depth=1, nhead=2))
+
+
+@pytest.mark.parametrize(("name", "value"), [("s", 0), ("s", "a"), ("scaler", float("nan")), ("scaler", -1)])
+def test_settings_of_the_scheduler_that_are_no_numbers(name: str, value: Any) -> None:
+    with pytest.raises(wg.ModelFileError, match=f"{name} of DDPMWuerstchen is {value!r}"):
+        wg.diffusion.DDPMWuerstchen(**{name: value})
+
+
 PARTS: dict[str, Any] = {
     "tokenizer": prompts(),
     "text_encoder": None,

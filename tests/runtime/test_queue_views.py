@@ -103,3 +103,19 @@ def test_a_view_is_stale_with_its_whole(alone: Bench) -> None:
     alone.device.synchronize()
     with pytest.raises(StaleBufferError):
         alone.scale(view, 2.0)
+
+
+def test_wholes_of_views_give_their_memory_back_within_a_queue(alone: Bench) -> None:
+    """A chain through parts of buffers needs two of them at a time, however long it is."""
+    numbers = np.arange(16384, dtype=np.float32)
+    half = numbers.nbytes // 2
+    x = alone.upload(numbers)
+    for _ in range(8):
+        y = alone.device.allocate(numbers.nbytes)
+        for offset in (0, half):
+            alone.scale_into(alone.queue.view(x, offset, half), alone.queue.view(y, offset, half), 2)
+        x = y
+    del y
+    alone.device.flush()
+    assert alone.stats["bytes_peak"] <= 2 * numbers.nbytes
+    assert alone.numbers(x).tolist() == (256 * numbers).tolist()

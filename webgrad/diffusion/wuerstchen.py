@@ -25,6 +25,7 @@ WIDER = 4  # how many times the channels of a place there are inside a block
 TIME_STEPS = 10_000.0  # of a time from 0 to 1, as sines and cosines count it
 EPSILON = 1e-3  # of the decoder's share of noise, which lies between it and 1 - it
 LONGEST = 16  # letters of a level's row of blocks
+FEWEST = 4  # features of a time
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ class TimeBlock(nn.Module):
 
     def __init__(self, channels: int, features: int) -> None:
         super().__init__()
+        if features < FEWEST:
+            raise wg.ModelFileError(f"c_r is {features}: sines and cosines of a time are at least {FEWEST}")
         self.mapper = nn.Linear(features, 2 * channels)
 
     def forward(self, x: wg.Tensor, told: Told) -> wg.Tensor:

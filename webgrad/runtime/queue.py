@@ -162,6 +162,8 @@ class Queue:
 
     def _let_go(self, virtual: Virtual | None) -> None:
         if virtual is not None:
+            if virtual.view is not None:
+                virtual.view = None  # so that the whole may be dropped too: commands know it by its slot
             pending, virtual.pending = virtual.pending, None
             if pending is not None and pending.code:
                 return  # commands may use it

@@ -9,7 +9,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import webgrad as wg
 
 from ..configs import Idle
 from .noise_levels import check_steps, original_of
@@ -29,6 +31,14 @@ class DDPMWuerstchen:
     s: float = 0.008
 
     idle: ClassVar[Idle] = {}
+
+    def __post_init__(self) -> None:
+        given: list[tuple[str, Any, float]] = [("scaler", self.scaler, 100.0), ("s", self.s, 1.0)]
+        for name, value, most in given:
+            if not isinstance(value, int | float) or not 0 < value <= most:
+                raise wg.ModelFileError(
+                    f"{name} of DDPMWuerstchen is {value!r}, not above 0 and up to {most}"
+                )
 
     def schedule(self, steps: int) -> Schedule:
         """The rows of so many steps, evenly spaced."""
