@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
-from work import HEADS
+from work import FILES, HEADS, file_of
 
 import webgrad as wg
 from webgrad.nn import functional
@@ -22,7 +22,19 @@ __all__ = ["export_work"]
 def export_work(name: str, arrays: Mapping[str, NDArray[Any]], folder: Path) -> None:
     """Write a workload's bundle."""
     tensors = {key: wg.tensor(value) for key, value in arrays.items()}
-    wg.export(lambda: _FUNCTIONS[name](**tensors), (), folder, name=name)
+    function = _published(name) if name in FILES else _FUNCTIONS[name]
+    function(**tensors)  # once, so that all weights of a file are in place
+    wg.export(lambda: function(**tensors), (), folder, name=name)
+
+
+def _published(name: str) -> Callable[..., wg.Tensor]:
+    model = wg.onnx.load(file_of(name), device="cpu")
+
+    def run(**tensors: wg.Tensor) -> wg.Tensor:
+        found: wg.Tensor = model(**tensors)[0]
+        return found
+
+    return run
 
 
 def _matmul(a: wg.Tensor, b: wg.Tensor) -> wg.Tensor:

@@ -30,18 +30,22 @@ sys.path.insert(0, str(ROOT))
 from bundles import export_work  # noqa: E402
 from models import models  # noqa: E402
 from serving import Server, serving  # noqa: E402
-from work import HEADS, WORK  # noqa: E402
+from work import FILES, HEADS, WORK  # noqa: E402
 
 from tests.browser import WEBGPU, Browser, Page  # noqa: E402
 from tests.pages import BrowserError  # noqa: E402
 
 OURS = "webgrad"
+ONNX = (OURS, "onnxruntime-web")  # who reads ONNX files
 CANDIDATES = {OURS: "webgrad", "onnxruntime-web": "onnxruntime", "tfjs": "tfjs", "jax-js": "jax"}
 HOST_COST = "host_cost"
 TOLERANCE = 1e-3  # of the largest element
 DISPATCHES = 1000
 PATIENCE = 600.0  # seconds for one answer: some take half a minute for one product on a busy machine
-Figure = dict[str, Any]  # of one candidate: median, min, runs, about, error; or failed, wrong
+Figure = dict[str, Any]  # of one candidate: median, min, runs, about, error, code; or failed, wrong
+CODE = """performance.getEntriesByType("resource")
+  .filter(({ name }) => /[.](js|mjs|wasm)$/.test(new URL(name).pathname) && !name.includes("/pages/"))
+  .reduce((sum, each) => sum + each.encodedBodySize, 0)"""  # bytes of the library's that the page has loaded
 
 
 def options(words: Sequence[str]) -> argparse.Namespace:
@@ -97,6 +101,7 @@ def open_candidate(
     try:
         page.open(f"{server.address}/pages/index.html?candidate={script}&workload={name}")
         figure: Figure = page.evaluate("bench.prepare()", seconds=PATIENCE)
+        figure["code"] = page.evaluate(CODE)
         page.evaluate(f"bench.result({answer.nbytes})", seconds=PATIENCE)
     except BrowserError as error:
         return None, {"failed": str(error)}
@@ -113,7 +118,7 @@ def measure(
     """The figures of a workload, by candidate."""
     figures: dict[str, Figure] = {}
     pages: dict[str, Page] = {}
-    for candidate in chosen.candidates:
+    for candidate in [each for each in chosen.candidates if name not in FILES or each in ONNX]:
         page, figures[candidate] = open_candidate(browser, server, name, candidate, answer)
         if page:
             pages[candidate] = page
@@ -214,6 +219,12 @@ def markdown(about: Mapping[str, str], figures: Mapping[str, Mapping[str, Figure
         cells = [WORK[name].title, *(_cell(row.get(each)) for each in CANDIDATES), ratio]
         lines.append("| " + " | ".join(cells) + " |")
         notes += [f"- {other}: {each['about']}" for other, each in row.items() if each.get("about")]
+        notes += [
+            f"- {other}, {WORK[name].title}: {each['code'] / 1000:,.0f} kB of code; its first run took "
+            f"{each['first']:,.0f} ms"
+            for other, each in row.items()
+            if each.get("code")
+        ]
         notes += [
             f"- {other}, {WORK[name].title}: {word}, {each[word]}"
             for other, each in row.items()

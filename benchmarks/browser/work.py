@@ -1,4 +1,4 @@
-"""What is measured in a browser: inputs, and NumPy's answers.
+"""What is measured in a browser: inputs, and NumPy's answers, or the cpu's.
 
 In: a workload's name. Out: arrays by name, which every candidate gets from files, and the result to compare
 with. `WEIGHTS` may be kept in a model; the other arrays are its inputs.
@@ -9,18 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HEAD", "HEADS", "LENGTH", "SIDE", "WEIGHTS", "WIDTH", "WORK", "Work"]
+import webgrad as wg
+from scripts.onnx_inputs import source_of
+
+__all__ = ["FILES", "HEAD", "HEADS", "LENGTH", "SIDE", "WEIGHTS", "WIDTH", "WORK", "Work", "file_of"]
 
 Array = NDArray[Any]
 Arrays = dict[str, Array]
 SIDE = 1024  # of the matrices
 LENGTH, WIDTH, HEADS, INNER = 128, 256, 4, 1024  # of the transformer block
 HEAD = WIDTH // HEADS
+FILES = {"lcnet": (1, 3, 224, 224), "pp-ocr-cls": (1, 3, 48, 192)}  # published ONNX models, and their only x
 WEIGHTS = ("wqkv", "wo", "w1", "w2", "gain", "bias")
 
 
@@ -31,6 +36,20 @@ class Work:
     title: str
     inputs: Callable[[], Arrays]
     answer: Callable[[Arrays], Array]
+
+
+def file_of(name: str) -> Path:
+    """A published model's file, which is pulled once."""
+    return Path(wg.models.locate(source_of(name)))
+
+
+def _published(name: str) -> Work:
+    """A published model; its answer is webgrad's on the cpu, which scripts/onnx_models.py compares."""
+    return Work(
+        f"{name}, {' × '.join(map(str, FILES[name]))}",
+        lambda: {"x": _random(10, *FILES[name], scale=2.0)},
+        lambda i: np.asarray(wg.onnx.load(file_of(name), device="cpu")(**i)[0].numpy()),
+    )
 
 
 def _random(seed: int, *shape: int, scale: float = 1.0) -> Array:
@@ -81,4 +100,5 @@ WORK = {
         lambda i: np.asarray(i["a"] @ i["b"]),
     ),
     "block": Work(f"transformer block, {LENGTH} × {WIDTH}", _block_inputs, _block),
+    **{name: _published(name) for name in FILES},
 }

@@ -59,8 +59,9 @@ def _computed(node: Node, scope: Scope, run: Run) -> Sequence[Any]:
 
 
 def _prepared(node: Node, scope: Scope) -> Node:
-    """A node that reads its weights in the form that its operator wants."""
-    if isinstance(node.operator, Function) or node.operator.prepare is None or not node.outputs:
+    """A node that reads its weights in the form that its operator wants, for its first output alone."""
+    wanted = [at for at, name in enumerate(node.outputs) if name]
+    if isinstance(node.operator, Function) or node.operator.prepare is None or wanted != [0]:
         return node
     weights = [scope.values.get(name) for name in node.inputs]
     names = list(node.inputs)

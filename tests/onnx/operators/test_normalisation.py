@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import webgrad as wg
+from tests.onnx.models import loaded, model, node
 from tests.onnx.operators.single import run, run_one
 
 GENERATOR = np.random.default_rng(7)
@@ -39,6 +41,42 @@ def test_batch_normalization(opset: int, shape: tuple[int, ...]) -> None:
     root = np.sqrt(variance + 0.1)
     expected = (x - mean.reshape(along)) / root.reshape(along) * scale.reshape(along) + bias.reshape(along)
     near(found, expected)
+
+
+@pytest.mark.parametrize("opset", [7, 14])
+@pytest.mark.parametrize("shape", [(4,), (4, 3), (2, 3, 4, 5)])
+def test_statistics_of_the_file_are_in_the_scale_and_the_bias(
+    tmp_path: Path, opset: int, shape: tuple[int, ...]
+) -> None:
+    channels = shape[1] if len(shape) > 1 else 1
+    variance = np.abs(drawn(channels)) + 0.1
+    scale, bias, mean = drawn(3, channels)
+    weights = {"s": scale, "b": bias, "m": mean, "v": variance}
+    nodes = [node("BatchNormalization", "x s b m v", "y", epsilon=0.1)]
+    m = loaded(tmp_path, model(nodes, {"x": [None] * len(shape)}, {"y": None}, weights, opset=opset))
+    x = drawn(*shape)
+    along = (channels, *[1] * max(len(shape) - 2, 0))
+    factor = (scale / np.sqrt(variance + 0.1)).reshape(along)
+    expected = (x - mean.reshape(along)) * factor + bias.reshape(along)
+    near(m(x).y.numpy(), expected)
+    graph = wg.graph_of(lambda each: m(each).y, (wg.asarray(x, device="cpu"),))
+    assert "rsqrt" not in [each.op for each in graph.nodes]
+    if len(shape) > 1:
+        with pytest.raises(wg.WebgradError, match="channels"):
+            m(drawn(2, channels + 1, *shape[2:]))
+    assert set(m.state_dict()) == {"s", "b", "m", "v"}
+    near(m(x).y.numpy(), expected)
+
+
+def test_statistics_of_the_file_in_training(tmp_path: Path) -> None:
+    weights = {name: np.ones(3, np.float32) for name in "sbmv"}
+    nodes = [node("BatchNormalization", "x s b m v", "y nm nv", training_mode=1)]
+    outputs = {"y": None, "nm": None}
+    m = loaded(tmp_path, model(nodes, {"x": [None, 3]}, outputs, weights, opset=15))
+    x = drawn(8, 3)
+    found = m(x)
+    near(found.y.numpy(), standard(x, 0, 1e-5) + 1)
+    near(found.nm.numpy(), 0.9 + 0.1 * x.mean(0))
 
 
 def test_batch_normalization_of_places_that_have_statistics_of_their_own() -> None:

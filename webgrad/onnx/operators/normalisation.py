@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import webgrad as wg
@@ -33,6 +33,11 @@ def _batch_statistics(x: Any) -> tuple[Any, Any]:
 def _normalised(x: Any, scale: Any, bias: Any, mean: Any, variance: Any, epsilon: float) -> Any:
     if x.ndim == 1:  # one channel
         return _normalised(x.reshape((-1, 1)), scale, bias, mean, variance, epsilon).reshape(x.shape)
+    if mean is None:  # as `_in_one_step` has prepared it
+        if scale.shape != (x.shape[1],):
+            raise wg.ShapeError(f"there are {scale.shape} numbers for {x.shape[1]} channels")
+        factor, shift = _by_channel(x, scale, bias)
+        return (x * factor + shift).astype(x.dtype, copy=False)
     return wg.batch_norm(x, mean, variance, scale, bias, eps=epsilon)
 
 
@@ -49,13 +54,28 @@ def _trained(
     return y, moved[0], moved[1], own_mean.astype(mean.dtype), own_variance.astype(variance.dtype)
 
 
-@operator("BatchNormalization", 14)
+def _in_one_step(
+    x: Any, scale: Any, bias: Any, mean: Any, variance: Any, **attributes: Any
+) -> Mapping[int, Any]:
+    """Running statistics in the scale and the bias: then each element takes a product and a sum."""
+    values = (scale, bias, mean, variance)
+    if attributes.get("training_mode") or not attributes.get("spatial", 1):
+        return {}
+    if not all(isinstance(each, wg.Tensor) and each.dtype is scale.dtype for each in values):
+        return {}
+    if scale.dtype.is_half or any(each.shape != scale.shape for each in values):
+        return {}
+    factor = scale * wg.rsqrt(variance + attributes.get("epsilon", 1e-5))
+    return {1: factor, 2: bias - mean * factor, 3: None, 4: None}
+
+
+@operator("BatchNormalization", 14, prepare=_in_one_step)
 def batch_normalization(
     x: Any,
     scale: Any,
     bias: Any,
-    mean: Any,
-    variance: Any,
+    mean: Any = None,
+    variance: Any = None,
     *,
     epsilon: float = 1e-5,
     momentum: float = 0.9,
@@ -91,6 +111,24 @@ def old_batch_normalization(
     if spatial:
         return _normalised(x, scale, bias, mean, variance, epsilon)
     return (x - mean) * wg.rsqrt(variance + epsilon) * scale + bias
+
+
+@operator("BatchNormalization", 7, prepare=_in_one_step)
+def batch_normalization_by_outputs(
+    x: Any,
+    scale: Any,
+    bias: Any,
+    mean: Any = None,
+    variance: Any = None,
+    *,
+    epsilon: float = 1e-5,
+    momentum: float = 0.9,
+    spatial: int = 1,
+    call: Call,
+) -> Any:
+    """Since version 7 the outputs that are wanted say whether it trains."""
+    settings = {"epsilon": epsilon, "momentum": momentum, "spatial": spatial}
+    return old_batch_normalization(x, scale, bias, mean, variance, call=call, **settings)
 
 
 # Over some axes of each sample
