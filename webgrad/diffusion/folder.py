@@ -14,7 +14,7 @@ from typing import Any
 import webgrad as wg
 
 from .parts import PARTS, load_part, read_settings
-from .pipelines import stable, unconditional
+from .pipelines import of_classes, pixart, stable, unconditional, wuerstchen
 from .prompts import Prompts
 from .schedulers import BY_CLASS, scheduler_of
 
@@ -27,18 +27,36 @@ PIPELINES: Mapping[str, Make] = {
     "StableDiffusionInpaintPipeline": stable.from_parts,
     "StableDiffusionXLPipeline": stable.from_parts,
     "LatentConsistencyModelPipeline": stable.from_parts,
+    "WuerstchenCombinedPipeline": wuerstchen.combined,
+    "WuerstchenDecoderPipeline": wuerstchen.decoder_alone,
+    "WuerstchenPriorPipeline": wuerstchen.prior_alone,
+    "PixArtAlphaPipeline": pixart.from_parts,
+    "PixArtSigmaPipeline": pixart.from_parts,
+    "DiTPipeline": of_classes.from_parts,
     "DDPMPipeline": unconditional.from_parts,
     "DDIMPipeline": unconditional.from_parts,
 }
+# How many tokens a text has, where the pipeline says so and not its tokenizer
+LENGTHS: Mapping[str, int] = {"PixArtAlphaPipeline": 120, "PixArtSigmaPipeline": 300}
 # Parts that judge pictures or look at them, of which nothing is computed
 IDLE = frozenset({"safety_checker", "feature_extractor", "image_encoder"})
 
 
-def load(path: str | os.PathLike[str], *, device: Any = None, dtype: Any = None) -> Any:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    prior: str | os.PathLike[str] | None = None,
+    device: Any = None,
+    dtype: Any = None,
+) -> Any:
     """The pipeline that a folder of diffusers describes.
 
-    `dtype` is what weights are kept in: as they are stored where none is given.
+    `dtype` is what weights are kept in: as they are stored where none is given. `prior` is the folder of the
+    first stage, for a decoder that is published apart from it.
     """
+    if prior is not None:
+        first, second = (load(each, device=device, dtype=dtype) for each in (prior, path))
+        return wuerstchen.of_stages(first, second, f"{prior} and {path}")
     folder = Path(path)
     source = folder / "model_index.json"
     settings = read_settings(source)
@@ -47,7 +65,7 @@ def load(path: str | os.PathLike[str], *, device: Any = None, dtype: Any = None)
         raise wg.ModelFileError(f"{source}: there is no pipeline {name}, only {', '.join(PIPELINES)}")
     where = wg.empty(0, device=device).device
     parts = {
-        key: _part(folder, key, str(value[1]), where, dtype)
+        key: _part(folder, key, str(value[1]), where, dtype, LENGTHS.get(name))
         for key, value in settings.items()
         if isinstance(value, list) and len(value) == 2 and value[1] is not None and key not in IDLE
     }
@@ -57,7 +75,7 @@ def load(path: str | os.PathLike[str], *, device: Any = None, dtype: Any = None)
         raise wg.ModelFileError(f"{source}: there is no part {error}, which {name} needs") from None
 
 
-def _part(home: Path, key: str, name: str, device: Any, dtype: Any) -> Any:
+def _part(home: Path, key: str, name: str, device: Any, dtype: Any, length: int | None) -> Any:
     folder = home / key
     try:
         is_inside = folder.resolve().parent == home.resolve()
@@ -71,6 +89,6 @@ def _part(home: Path, key: str, name: str, device: Any, dtype: Any) -> Any:
         path = folder / "scheduler_config.json"
         return scheduler_of({**read_settings(path), "_class_name": name}, str(path))
     if "Tokenizer" in name:
-        return Prompts.from_folder(folder)
+        return Prompts.from_folder(folder, length)
     known = ", ".join([*PARTS, *BY_CLASS])
     raise wg.ModelFileError(f"{folder}: there is no part {name}, only {known} and tokenizers")

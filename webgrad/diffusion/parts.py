@@ -26,8 +26,18 @@ from .autoencoders import (
     VQModelConfig,
 )
 from .configs import read_config, read_text
+from .paella import PaellaVQ, PaellaVQConfig
 from .text_encoders import CLIPText, CLIPTextConfig, T5Encoder, T5EncoderConfig
+from .transformers import (
+    DiTTransformer,
+    DiTTransformerConfig,
+    PixArtTransformer,
+    PixArtTransformerConfig,
+    Transformer2DConfig,
+    transformer_2d,
+)
 from .unets import UNet2D, UNet2DCondition, UNet2DConditionConfig, UNet2DConfig
+from .wuerstchen import DiffNeXt, DiffNeXtConfig, Prior, PriorConfig
 
 __all__ = ["Part", "load_part", "read_settings"]
 
@@ -46,9 +56,15 @@ class Part:
 PARTS: Mapping[str, Part] = {
     "UNet2DModel": Part(UNet2D, UNet2DConfig),
     "UNet2DConditionModel": Part(UNet2DCondition, UNet2DConditionConfig),
+    "DiTTransformer2DModel": Part(DiTTransformer, DiTTransformerConfig),
+    "PixArtTransformer2DModel": Part(PixArtTransformer, PixArtTransformerConfig),
+    "Transformer2DModel": Part(transformer_2d, Transformer2DConfig),
     "AutoencoderKL": Part(AutoencoderKL, AutoencoderKLConfig),
     "VQModel": Part(VQModel, VQModelConfig),
     "AutoencoderTiny": Part(AutoencoderTiny, AutoencoderTinyConfig),
+    "PaellaVQModel": Part(PaellaVQ, PaellaVQConfig),
+    "WuerstchenPrior": Part(Prior, PriorConfig),
+    "WuerstchenDiffNeXt": Part(DiffNeXt, DiffNeXtConfig),
     "CLIPTextModel": Part(CLIPText, CLIPTextConfig),
     "CLIPTextModelWithProjection": Part(CLIPText, CLIPTextConfig, options={"projects": True}),
     "T5EncoderModel": Part(T5Encoder, T5EncoderConfig),
@@ -75,7 +91,7 @@ _RENAMED: dict[str, tuple[tuple[str, str], ...]] = {
 }
 _RENAMED["VQModel"] = _RENAMED["AutoencoderKL"]
 # Buffers that old files have, and that are computed
-_COMPUTED = re.compile(r"\.position_ids$|^text_model\.embeddings\.position_ids$")
+_COMPUTED = re.compile(r"\.position_ids$|^pos_embed\.pos_embed$")
 
 
 def read_settings(path: Path) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Pictures as arrays: PNG by code of our own, other formats by Pillow where that is installed.
 
 In: a file. Out: an array (height, width, 3) of bytes, on white where the picture is transparent. The
-invariant: nothing is allocated that the file's own length does not allow for.
+invariant: nothing is allocated that the file's own length does not allow for. Written are PNG files.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ from __future__ import annotations
 import os
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import webgrad as wg
 
 from ..arrays import Array, np
+from .replace import replacing
 
-__all__ = ["read_picture"]
+__all__ = ["png_bytes", "read_picture", "write_picture"]
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _LARGEST = 1 << 28  # bytes of pixels: 16,000 × 5,000 in colours
@@ -46,6 +47,61 @@ def read_picture(path: str | os.PathLike[str]) -> Array:
         except (zlib.error, struct.error, ValueError, IndexError, KeyError) as error:
             raise wg.ModelFileError(f"{path} is a damaged PNG file: {error}") from None
     return _by_pillow(Path(path))
+
+
+def write_picture(path: str | os.PathLike[str], picture: Any, texts: Mapping[str, str] | None = None) -> None:
+    """Write a picture of bytes, (height, width) or (height, width, 1 or 3), as a PNG file.
+
+    `texts` are put into the file by their names, as its metadata.
+
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/grey.png"
+    >>> wg.io.write_picture(path, [[0, 128, 255]], {"Title": "a ramp"})
+    >>> wg.io.read_picture(path)[0, 1].tolist()
+    [128, 128, 128]
+    """
+    data = png_bytes(picture, texts)
+    with replacing(path) as aside:
+        aside.write_bytes(data)
+
+
+def png_bytes(picture: Any, texts: Mapping[str, str] | None = None) -> bytes:
+    """A picture of bytes as a PNG file has it; arguments as of `write_picture`.
+
+    >>> wg.io.png_bytes([[0, 255]])[1:4]
+    b'PNG'
+    """
+    pixels = np.asarray(picture)
+    pixels = pixels[:, :, 0] if pixels.ndim == 3 and pixels.shape[2] == 1 else pixels
+    is_picture = pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] == 3)
+    if (
+        not is_picture
+        or not pixels.size
+        or pixels.dtype.kind not in "iu"
+        or (pixels != pixels.astype("u1")).any()
+    ):
+        raise wg.ShapeError(
+            "a picture to write is bytes of shape (height, width) or (height, width, 1 or 3), not "
+            f"{pixels.dtype} of shape {pixels.shape}"
+        )
+    height, width = pixels.shape[:2]
+    rows = np.pad(pixels.astype(np.uint8).reshape(height, -1), ((0, 0), (1, 0)))  # no row is filtered
+    parts = [
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2 if pixels.ndim == 3 else 0, 0, 0, 0)),
+        *((b"iTXt", _text(name, text)) for name, text in (texts or {}).items()),
+        (b"IDAT", zlib.compress(rows.tobytes(), 9)),
+        (b"IEND", b""),
+    ]
+    return _SIGNATURE + b"".join(_chunk(kind, data) for kind, data in parts)
+
+
+def _text(name: str, text: str) -> bytes:
+    key = name.encode("latin-1", "replace")[:79] or b"Comment"
+    return key.replace(b"\0", b" ") + b"\0\0\0\0\0" + text.encode()
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 def _bytes_of(path: Path) -> bytes:

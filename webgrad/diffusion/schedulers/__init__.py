@@ -8,6 +8,7 @@ from typing import Any
 import webgrad as wg
 
 from ..configs import read_config
+from .continuous import DDPMWuerstchen
 from .levels import DPMSolver, Euler, EulerAncestral, FlowMatching
 from .rows import Row, Schedule, next_picture
 from .stepwise import DDIM, DDPM, LCM
@@ -16,6 +17,7 @@ __all__ = [
     "DDIM",
     "DDPM",
     "LCM",
+    "DDPMWuerstchen",
     "DPMSolver",
     "Euler",
     "EulerAncestral",
@@ -29,6 +31,7 @@ __all__ = [
 # by the names of published settings
 BY_CLASS: Mapping[str, Any] = {
     "DDPMScheduler": DDPM,
+    "DDPMWuerstchenScheduler": DDPMWuerstchen,
     "DDIMScheduler": DDIM,
     "EulerDiscreteScheduler": Euler,
     "EulerAncestralDiscreteScheduler": EulerAncestral,
