@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from .device_profile import GPU_PROFILES
 from .errors import ConfigError
 
 BACKENDS = ("vulkan", "metal", "dx12", "opengl")
@@ -223,6 +224,13 @@ class Settings:
         "fast",
         _one_of("fast", "plain"),
         "How commands reach the native library: `fast` by ctypes, `plain` by cffi.",
+    )
+    profile: str | None = _option(
+        None,
+        _one_of(*GPU_PROFILES),
+        "Kernels are chosen as for this GPU, whichever there is; it is used without a trial, even if its "
+        "numbers are wrong (see [gpus.md](gpus.md#the-first-use-of-a-gpu)).",
+        "the device's own",
     )
     immediates: bool = _option(
         True,

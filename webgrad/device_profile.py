@@ -6,7 +6,9 @@ barriers; "integrated" and "discrete" GPUs want many threads and workgroup memor
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 ProfileKind = Literal["software", "integrated", "discrete"]
@@ -34,5 +36,23 @@ class DeviceProfile:
         return self.max_binding_bytes // 4096 * 4096 or self.max_binding_bytes
 
 
+# Name of a GPU → its kind, and the lanes of a subgroup; 0 where its compiler chooses them for each kernel.
+GPU_PROFILES: Mapping[str, tuple[ProfileKind, int]] = MappingProxyType(
+    {
+        "polaris10": ("discrete", 64),
+        "vega10": ("discrete", 64),
+        "renoir": ("integrated", 64),
+        "navi10": ("discrete", 64),
+        "navi21": ("discrete", 64),
+        "navi31": ("discrete", 64),
+        "gfx1150": ("integrated", 64),
+        "turing": ("discrete", 32),
+        "ampere": ("discrete", 32),
+        "m1": ("integrated", 32),
+        "adreno740": ("integrated", 0),
+        "tgl": ("integrated", 0),
+        "dg2": ("discrete", 0),
+    }
+)
 PORTABLE = DeviceProfile("discrete")  # its limits are the least that WebGPU promises of every device
 CPU_PROFILE = DeviceProfile("software", max_storage_buffers=64, max_binding_bytes=1 << 62)

@@ -131,6 +131,12 @@ class _AdapterCache:
                     self._entries = _numbered(described)
             return self._entries
 
+    def replace(self, info: AdapterInfo) -> None:
+        """Know more of an adapter than it told."""
+        with self._lock:
+            entries = self._entries or ()
+            self._entries = tuple((info if info.index == old.index else old, raw) for old, raw in entries)
+
     def clear(self) -> None:
         self._entries = None
 
@@ -170,6 +176,13 @@ def enumeration_problem() -> str:
 def clear_adapters() -> None:
     """Forget the adapters; the next question asks wgpu again."""
     _cache.clear()
+
+
+def note_subgroups(info: AdapterInfo) -> None:
+    """Have adapters listed with the size of subgroups that a trial has found."""
+    there = next((each for each, _ in _cache.get() if each.index == info.index), None)
+    if there is not None:
+        _cache.replace(replace(there, subgroup_sizes=info.subgroup_sizes))
 
 
 def cpu_device() -> AdapterInfo:
@@ -340,7 +353,7 @@ def _numbered(described: Sequence[tuple[AdapterInfo, Any]]) -> tuple[tuple[Adapt
 def rank(info: AdapterInfo, every: Sequence[AdapterInfo]) -> tuple[bool, int, int]:
     """The place of an adapter among all, least is best; a second, OpenGL view of a GPU goes last."""
     backend = _BACKEND_RANK.index(info.backend) if info.backend in _BACKEND_RANK else len(_BACKEND_RANK)
-    again = info.backend == "opengl" and any(_same_gpu(info, other) for other in every)
+    again = any(_is_view(info, other) for other in every)
     return (again, _KIND_RANK.index(info.type), backend)
 
 
@@ -349,6 +362,15 @@ def _same_gpu(view: AdapterInfo, other: AdapterInfo) -> bool:
     if other.backend == "opengl":
         return False
     return other.name == view.name or (view.vendor_id != 0 and view.vendor_id == other.vendor_id)
+
+
+def views_of(info: AdapterInfo) -> set[str]:
+    """The names of an adapter, and of the OpenGL views of its GPU."""
+    return {info.device, *(each.device for each, _ in _cache.get() if _is_view(each, info))}
+
+
+def _is_view(view: AdapterInfo, info: AdapterInfo) -> bool:
+    return view.backend == "opengl" and _same_gpu(view, info)
 
 
 def _switched_off(info: AdapterInfo, settings: Settings) -> bool:

@@ -12,6 +12,7 @@ import ctypes
 import os
 import sys
 import threading
+import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from ..arrays import has_numpy, missing
 from ..config import Settings
 from ..config import settings as current_settings
 from ..device_profile import PORTABLE
-from ..errors import ForkError
+from ..errors import DeviceError, ForkError
 from ..observing import opened
 from . import adapters
 from .adapters import AdapterInfo
@@ -110,6 +111,7 @@ class _Opened:
         self.shared: dict[str, Device | CpuDevice] = {}
         self.default: Device | CpuDevice | None = None  # set by the program; None: by the settings
         self.chosen: tuple[Settings, str] | None = None  # by the settings, so that adapters are asked once
+        self.distrusted: set[str] = set()  # those whose trial went wrong: never the default
         self._every: list[weakref.ref[Device]] = []
 
     def add(self, device: Device) -> None:
@@ -152,15 +154,31 @@ def open_device(spec: DeviceLike = None) -> Device | CpuDevice:
     settings = current_settings()
     if spec is None and _opened.chosen is not None and _opened.chosen[0] is settings:
         return _opened.shared[_opened.chosen[1]]
-    choice = _choice(spec, settings)
-    with _opened.lock:
-        device = _opened.shared.get(choice.device)
-        if device is None:
-            device = _cpu(choice.reason) if choice.device == "cpu" else _gpu(choice, settings)
-            _opened.shared[choice.device] = device
-        if spec is None:
-            _opened.chosen = (settings, choice.device)
-        return device
+    device = None
+    while device is None:
+        choice = _choice(spec, settings)
+        with _opened.lock:
+            device = _opened.shared.get(choice.device) or _opened_first(choice, settings, spec)
+            if spec is None and device is not None:
+                _opened.chosen = (settings, choice.device)
+    return device
+
+
+def _opened_first(choice: adapters.Choice, settings: Settings, spec: DeviceLike) -> Device | CpuDevice | None:
+    """A device that was not open yet; None where it cannot be trusted, and another is to be chosen."""
+    device = _cpu(choice.reason) if choice.device == "cpu" else _gpu(choice, settings)
+    if not isinstance(device, CpuDevice) and (problem := device.learn()):
+        text = (
+            f"{choice.device} ({choice.adapter.name}) is not used: {problem}. Update its driver; "
+            "`webgrad doctor` says more, and WEBGRAD_PROFILE has it used all the same."
+        )
+        if spec is not None or settings.device is not None:
+            raise DeviceError(text)
+        _opened.distrusted |= adapters.views_of(choice.adapter)
+        warnings.warn(text, RuntimeWarning, stacklevel=4)
+        return None
+    _opened.shared[choice.device] = device
+    return device
 
 
 def _cpu(why: str) -> CpuDevice:
@@ -181,7 +199,10 @@ def _choice(spec: str | None, settings: Settings) -> adapters.Choice:
     """What is meant; drivers are asked only where one may be wanted, so the cpu works in a forked child."""
     wanted = settings.device if spec is None else spec
     cpu = isinstance(wanted, str) and wanted.strip().lower() == "cpu"
-    return adapters.choose(spec, () if cpu else adapters.list_adapters(), settings)
+    there = () if cpu else adapters.list_adapters()
+    if wanted is None:
+        there = tuple(each for each in there if each.device not in _opened.distrusted)
+    return adapters.choose(spec, there, settings)
 
 
 def opened_devices() -> list[Device | CpuDevice]:

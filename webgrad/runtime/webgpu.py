@@ -9,11 +9,12 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..config import Settings
 from ..config import settings as current_settings
-from ..device_profile import DeviceProfile, ProfileKind
+from ..device_profile import GPU_PROFILES, DeviceProfile, ProfileKind
 from ..errors import DTypeError, LaunchError
 from ..observing import opened
 from ..wgsl import Program
@@ -29,6 +30,7 @@ from .pipelines import Pairs, Pipeline
 from .queue import Queue
 from .stats import Counters, Stats
 from .transfer import Bytes
+from .trial import is_tried, trial_of
 
 _PROFILES: dict[str, ProfileKind] = {
     "software": "software",
@@ -111,20 +113,41 @@ class Device(AnyDevice):
     def __repr__(self) -> str:
         return f"<Device {self.name}: {self.info.name}>"
 
+    def learn(self) -> str:
+        """Find out by a trial what the adapter does not tell; what is wrong with its numbers, or ""."""
+        if self.settings.profile is not None or not is_tried(self.info):
+            return ""
+        trial = trial_of(self)
+        self.reset_stats()
+        if trial.lanes:
+            self.info = replace(self.info, subgroup_sizes=(trial.lanes, trial.lanes))
+            adapters.note_subgroups(self.info)
+        return trial.problem
+
     @functools.cached_property
     def profile(self) -> DeviceProfile:
         """What kernel choosers may know of this device."""
         limits = self.info.limits
+        kind, lanes = self._kind_and_lanes()
         return DeviceProfile(
-            kind=_PROFILES.get(self.info.type, "discrete"),
+            kind=kind,
             features=self.features,
-            subgroup_size=self._subgroup_size(),
+            subgroup_size=lanes,
             max_invocations=limits["max-compute-invocations-per-workgroup"],
             max_workgroup_storage=limits["max-compute-workgroup-storage-size"],
             max_workgroups=limits["max-compute-workgroups-per-dimension"],
             max_storage_buffers=limits["max-storage-buffers-per-shader-stage"],
             max_binding_bytes=limits["max-storage-buffer-binding-size"],
         )
+
+    def _kind_and_lanes(self) -> tuple[ProfileKind, int]:
+        """The device's own, or another GPU's, whose subgroups a software adapter may not have."""
+        lanes = self._subgroup_size()
+        if self.settings.profile is None:
+            return _PROFILES.get(self.info.type, "discrete"), lanes
+        kind, wanted = GPU_PROFILES[self.settings.profile]
+        there = "subgroups" in self.features and (not self.info.software or wanted == lanes)
+        return kind, wanted if there else 0
 
     def _subgroup_size(self) -> int:
         """The size of subgroups, 0 where kernels may differ: told by the adapter, or by Mesa's name."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from typing import Any
 
 from ..config import cache_path, settings
 from ..lower.choices import Choice
+from ..runtime.kept_files import write_whole
 from ..runtime.shield import shield
 
 FORMAT = 1
@@ -83,7 +82,7 @@ class Entries:
         if lasting and self.folder is not None:
             with shield:
                 try:
-                    _write(self.folder, name, _as_text(entry))
+                    write_whole(self.folder, name, _as_text(entry))
                 except OSError as error:
                     self._warn(error)
 
@@ -124,20 +123,6 @@ def _files(folder: Path | None) -> list[Path]:
 def _name(key: Mapping[str, Any]) -> str:
     text = json.dumps(key, sort_keys=True)
     return f"{key['kind']}-{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
-
-
-def _write(folder: Path, name: str, text: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    beside = folder / f".{name}.{os.getpid()}.{threading.get_ident()}"
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(folder / name)
-    except PermissionError:
-        # Windows refuses while another process reads the file: then there is an entry already.
-        if not (folder / name).exists():
-            raise
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _as_text(entry: Entry) -> str:

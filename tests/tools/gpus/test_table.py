@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import webgrad as wg
+from webgrad.device_profile import GPU_PROFILES
 from webgrad.tools.gpus.table import GPUS, environment, missing, named
 
 
@@ -34,12 +35,13 @@ def test_what_is_missing(tmp_path: Path) -> None:
 
 def test_the_variables(tmp_path: Path) -> None:
     found = environment(GPUS["vega10"], [installed(tmp_path)])
-    assert found["AMDGPU_GPU_ID"] == "vega10"
+    assert found["AMDGPU_GPU_ID"] == found["WEBGRAD_PROFILE"] == "vega10"
     assert found["LD_PRELOAD"] == str(tmp_path / "usr/lib/x86_64-linux-gnu/libamdgpu_noop_drm_shim.so")
     assert found["VK_DRIVER_FILES"] == str(tmp_path / "usr/share/vulkan/icd.d/radeon_icd.json")
 
 
 def test_rows_hold_together() -> None:
     for gpu in GPUS.values():
+        assert GPU_PROFILES[gpu.name][1] == gpu.lanes[-1]
         assert gpu.lanes == tuple(sorted(gpu.lanes))
         assert gpu.most > 0

@@ -101,6 +101,7 @@ def environment(gpu: Gpu, roots: Sequence[Path] = ROOTS) -> dict[str, str]:
         "LD_PRELOAD": str(root / _LIBRARIES / gpu.driver.library),
         "VK_DRIVER_FILES": str(root / _MANIFESTS / gpu.driver.manifest),
         "WEBGRAD_DISABLE_BACKENDS": "opengl",
+        "WEBGRAD_PROFILE": gpu.name,
         gpu.driver.chip: gpu.name,
         **gpu.driver.talk,
     }
