@@ -66,8 +66,8 @@ class StableDiffusion:
         self.scheduler = scheduler or DDIM()
         self.empty_is_zero = empty_is_zero  # whether no negative prompt means states of zeros
         self.is_large = unet.config.addition_embed_type == "text_time"
-        self._plain, self._guided = Denoiser(self._predict), Denoiser(self._predict_guided)
-        self._encode = wg.jit(self._states)
+        self._plain, self._guided = Denoiser(self.prediction), Denoiser(self.prediction)
+        self._encode = wg.jit(self.states)
         self._decode = wg.jit(lambda latents: self.vae.decode(self.vae.unscaled(latents)))
 
     @property
@@ -102,7 +102,7 @@ class StableDiffusion:
         a picture is to be made anew, and everything else stays. `noise` stands for what a seed draws.
         """
         texts = [prompt] if isinstance(prompt, str) else list(prompt)
-        latent = self._checked_size(size or self.size)
+        latent = self.checked_size(size or self.size)
         generator, schedule = wg.random.Generator(seed), self.scheduler.schedule(steps)
         shape = (len(texts), self.vae.config.latent_channels, *latent)
         if noise is None:
@@ -142,16 +142,15 @@ class StableDiffusion:
 
     # Parts of a step
 
-    def _predict(self, x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
-        given = {name: each for name, each in conditions.items() if name in _FOR_UNET}
+    def prediction(self, x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
+        """What the network says of latents at a time step, guided where conditions have a scale."""
+        is_guided = "scale" in conditions
+        x = wg.concat([x, x], axis=0) if is_guided else x
         if "around" in conditions:
             x = wg.concat([x, conditions["around"]], axis=1)
+        given = {name: each for name, each in conditions.items() if name in _FOR_UNET}
         found: wg.Tensor = self.unet(x, timestep, **given)
-        return found
-
-    def _predict_guided(self, x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
-        twice = self._predict(wg.concat([x, x], axis=0), timestep, conditions)
-        return guided(twice, conditions["scale"])
+        return guided(found, conditions["scale"]) if is_guided else found
 
     # What goes before the steps
 
@@ -172,12 +171,19 @@ class StableDiffusion:
             pooled = wg.concat([no_pooled, pooled], axis=0)
             found["scale"] = float(guidance)
         found["context"] = context
+        return found | self.extras(context.shape[0], pooled, latent, guidance)
+
+    def extras(
+        self, count: int, pooled: wg.Tensor, latent: tuple[int, int], guidance: Any
+    ) -> dict[str, wg.Tensor]:
+        """What some networks are told besides: a text's vector and the picture's size, how much is guided."""
+        found: dict[str, wg.Tensor] = {}
         if self.is_large:
             height, width = (each * self.vae.factor for each in latent)
-            sizes = wg.asarray([[height, width, 0, 0, height, width]], dtype=wg.float32, device=self.device)
-            found |= {"pooled": pooled, "sizes": wg.broadcast_to(sizes, (context.shape[0], 6))}
+            sizes = wg.asarray([[height, width, 0, 0, height, width]], dtype=wg.float32, device=pooled.device)
+            found |= {"pooled": pooled, "sizes": wg.broadcast_to(sizes, (count, 6))}
         if self.unet.config.time_cond_proj_dim is not None:
-            scale = wg.full((context.shape[0],), 1000.0 * (guidance - 1), device=self.device)
+            scale = wg.zeros(count, device=pooled.device) + 1000.0 * (guidance - 1)
             found["guidance"] = sinusoids(scale, self.unet.config.time_cond_proj_dim, shift=1.0)
         return found
 
@@ -186,7 +192,7 @@ class StableDiffusion:
         found: tuple[wg.Tensor, wg.Tensor] = self._encode(ids)
         return found
 
-    def _states(self, ids: Sequence[wg.Tensor]) -> tuple[wg.Tensor, wg.Tensor]:
+    def states(self, ids: Sequence[wg.Tensor]) -> tuple[wg.Tensor, wg.Tensor]:
         """The states of texts, and their vectors; the XL class takes the states before the last layer."""
         found = [encoder(each) for (_, encoder), each in zip(self.encoders, ids, strict=True)]
         states = [each.every[-2] if self.is_large else each.last for each in found]
@@ -224,7 +230,7 @@ class StableDiffusion:
         both = wg.concat([hole, around], axis=1)
         return {"around": wg.broadcast_to(both, (2 * shape[0], *both.shape[1:]))}
 
-    def _checked_size(self, size: tuple[int, int]) -> tuple[int, int]:
+    def checked_size(self, size: tuple[int, int]) -> tuple[int, int]:
         """The size of the latents."""
         step = self.vae.factor * (1 << (len(self.unet.config.block_out_channels) - 1))
         if any(each < step or each % step for each in size):

@@ -29,7 +29,7 @@ class Unconditional:
     def __init__(self, unet: UNet2D, scheduler: Any = None, labels: Labels | Sequence[str] = ()) -> None:
         self.unet, self.scheduler = unet, scheduler or DDIM()
         self.labels = dict(labels) if isinstance(labels, Mapping) else dict(enumerate(labels))
-        self._plain, self._guided = Denoiser(self._predict), Denoiser(self._predict_guided)
+        self._plain, self._guided = Denoiser(self.prediction), Denoiser(self.prediction)
 
     @property
     def device(self) -> Any:
@@ -109,14 +109,14 @@ class Unconditional:
         """The same network with another scheduler."""
         return Unconditional(self.unet, scheduler, self.labels)
 
-    # Parts of a step
-
-    def _predict(self, x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
-        found: wg.Tensor = self.unet(x, timestep, conditions.get("classes"))
-        return found
-
-    def _predict_guided(self, x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
-        return guided(self._predict(wg.concat([x, x], axis=0), timestep, conditions), conditions["scale"])
+    def prediction(self, x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
+        """What the network says of pictures at a time step, guided where conditions have a scale."""
+        found: wg.Tensor
+        if "scale" not in conditions:
+            found = self.unet(x, timestep, conditions.get("classes"))
+            return found
+        found = self.unet(wg.concat([x, x], axis=0), timestep, conditions["classes"])
+        return guided(found, conditions["scale"])
 
 
 def from_parts(parts: Mapping[str, Any], settings: Mapping[str, Any], source: str) -> Unconditional:
