@@ -46,7 +46,7 @@ def test_seeds_repeat_and_steps_are_captured_once() -> None:
     pipe = pipeline()
     first = pipe(2, steps=3, seed=5)
     assert (pipe(2, steps=3, seed=5) == first).all()
-    assert "1 captured" in repr(pipe._plain._step)
+    assert "1 captured" in repr(pipe._denoiser._step)
     assert (pipe(2, steps=3, seed=6) != first).any()
     assert first.shape == (2, 8, 8, 3)
     assert first.dtype == np.uint8

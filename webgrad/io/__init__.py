@@ -13,12 +13,14 @@ from .readers import PICKLED, load, load_metadata, open
 from .replace import replacing
 from .sounds import read_sound
 from .tensors import check_writable, save
+from .tfjs_files import GraphNode, tfjs_nodes
 from .torch_files import StoredTensor, TorchNames, read_torch
 from .weights import Weights
 
 __all__ = [
     "PICKLED",
     "Blocks",
+    "GraphNode",
     "Ran",
     "StoredTensor",
     "TorchNames",
@@ -36,5 +38,6 @@ __all__ = [
     "replacing",
     "run_client",
     "save",
+    "tfjs_nodes",
     "write_picture",
 ]

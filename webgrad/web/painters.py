@@ -206,7 +206,7 @@ class TextPainter:
 
     def latents(self, layout: Layout) -> tuple[int, ...]:
         """The shape of an autoencoder's latents."""
-        size = self.pipe.checked_size((layout.height, layout.width))
+        size = self.pipe.latent_size((layout.height, layout.width))
         return (layout.count, self.pipe.vae.config.latent_channels, *size)
 
     def examples(self, layout: Layout) -> dict[str, Any]:
@@ -216,7 +216,7 @@ class TextPainter:
     def prediction(self, x: wg.Tensor, timestep: Any, layout: Layout, given: Mapping[str, Any]) -> wg.Tensor:
         """What the pipeline's network says with the texts' states."""
         context, pooled = (wg.repeat(each, layout.count, axis=0) for each in (self.context, self.pooled))
-        latent = self.pipe.checked_size((layout.height, layout.width))
+        latent = self.pipe.latent_size((layout.height, layout.width))
         conditions: dict[str, Any] = {name: given[name] for name in ("scale",) if name in given}
         conditions |= {"context": context}
         conditions |= self.pipe.extras(context.shape[0], pooled, latent, given.get("scale", 1.0))

@@ -15,8 +15,8 @@ from ...arrays import Array
 from ..schedulers import DDIM
 from ..unets import UNet2D
 from .classes import Labels, labels_of, numbers_of
-from .denoising import Denoiser, guided, last_of
-from .stable import Preview
+from .denoising import Denoiser, last_of, with_guidance
+from .latents import Preview
 
 __all__ = ["Unconditional", "from_parts"]
 
@@ -29,7 +29,8 @@ class Unconditional:
     def __init__(self, unet: UNet2D, scheduler: Any = None, labels: Labels | Sequence[str] = ()) -> None:
         self.unet, self.scheduler = unet, scheduler or DDIM()
         self.labels = dict(labels) if isinstance(labels, Mapping) else dict(enumerate(labels))
-        self._plain, self._guided = Denoiser(self.prediction), Denoiser(self.prediction)
+        self.prediction = with_guidance(self._predict)
+        self._denoiser = Denoiser(self.prediction)
 
     @property
     def device(self) -> Any:
@@ -69,8 +70,7 @@ class Unconditional:
         if noise is None:
             shape = (count, self.unet.config.in_channels, *(size or self.size))
             noise = generator.normal(shape, device=self.device)
-        denoiser = self._guided if "scale" in conditions else self._plain
-        for moment in denoiser.run(noise * schedule.start, schedule, conditions, generator):
+        for moment in self._denoiser.run(noise * schedule.start, schedule, conditions, generator):
             yield Preview(moment.step, moment.steps, moment.latents, self)
 
     def __call__(self, count: int = 1, **options: Any) -> Array:
@@ -109,14 +109,9 @@ class Unconditional:
         """The same network with another scheduler."""
         return Unconditional(self.unet, scheduler, self.labels)
 
-    def prediction(self, x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
-        """What the network says of pictures at a time step, guided where conditions have a scale."""
-        found: wg.Tensor
-        if "scale" not in conditions:
-            found = self.unet(x, timestep, conditions.get("classes"))
-            return found
-        found = self.unet(wg.concat([x, x], axis=0), timestep, conditions["classes"])
-        return guided(found, conditions["scale"])
+    def _predict(self, x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
+        found: wg.Tensor = self.unet(x, timestep, conditions.get("classes"))
+        return found
 
 
 def from_parts(parts: Mapping[str, Any], settings: Mapping[str, Any], source: str) -> Unconditional:
