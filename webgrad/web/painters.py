@@ -10,13 +10,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 import webgrad as wg
-from webgrad.diffusion import StableDiffusion, Unconditional
+from webgrad.diffusion import ClassConditional, StableDiffusion, Unconditional
 from webgrad.errors import ArgumentError
 
 from .bundle import Bundle
 from .tokenizer_data import engine_spec, written
 
-__all__ = ["ClassPainter", "Layout", "Painter", "TextPainter"]
+__all__ = ["ClassPainter", "LatentClassPainter", "Layout", "Painter", "TextPainter"]
 
 SMALL = 64  # places of a side: of smaller pictures a page offers several at once
 SEVERAL = 16
@@ -74,33 +74,41 @@ class Painter(Protocol):
 
 
 class ClassPainter:
-    """Pictures of classes, or of nothing in particular."""
+    """Pictures of classes, or of nothing in particular, by a network in the pictures' own space."""
 
     state: Sequence[tuple[str, wg.Tensor]] = ()
 
     def __init__(self, pipe: Unconditional, guidance: float | None = None) -> None:
-        config = pipe.unet.config
-        kind = getattr(config, "class_embed_type", None)  # a graph of another library has no such setting
+        kind = getattr(pipe.unet.config, "class_embed_type", None)  # a graph has no such setting
         if kind is not None:
             raise ArgumentError(f"export: there is no page for classes with class_embed_type={kind!r}")
-        self.pipe, self.modules = pipe, [pipe.unet]
-        self.knows_classes = pipe.unet.class_embedding is not None
-        usual = CLASS_GUIDANCE if pipe.no_class is not None else 1.0
+        known = pipe.unet.config.num_class_embeds or 0
+        numbers = [each for each in range(known) if each != pipe.no_class]
+        self._set(pipe, [pipe.unet], numbers, pipe.no_class, guidance)
+
+    def _set(
+        self,
+        pipe: Any,
+        modules: Sequence[Any],
+        numbers: Sequence[int],
+        none: int | None,
+        guidance: float | None,
+    ) -> None:
+        self.pipe, self.modules, self.numbers, self.no_class = pipe, modules, numbers, none
+        usual = CLASS_GUIDANCE if none is not None else 1.0
         self.guidance = float(usual if guidance is None else guidance)
-        if self.guidance != 1 and pipe.no_class is None:
+        if self.guidance != 1 and none is None:
             raise ArgumentError(
                 f"export: guidance {self.guidance:g} needs a network that knows what no class is"
             )
-        self.told = f"{config.num_class_embeds or 'no'} classes"
+        self.told = f"{len(numbers) or 'no'} classes"
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """Classes by number and name; what a network names none of has numbers only."""
-        known = self.pipe.unet.config.num_class_embeds or 0
-        numbers = [each for each in range(known) if each != self.pipe.no_class]
+        """Classes by number and name; those that have none are told by their numbers."""
         return {
-            "classes": [[number, self.pipe.labels.get(number, f"class {number}")] for number in numbers],
-            "noClass": self.pipe.no_class,
+            "classes": [[each, self.pipe.labels.get(each, f"class {each}")] for each in self.numbers],
+            "noClass": self.no_class,
             "guidance": None if self.guidance == 1 else self.guidance,
         }
 
@@ -116,24 +124,51 @@ class ClassPainter:
         return (layout.count, self.pipe.unet.config.in_channels, layout.height, layout.width)
 
     def examples(self, layout: Layout) -> dict[str, Any]:
-        """Classes: first none, then those that are asked for."""
+        """Classes: with guidance none first, then those that are asked for."""
         times = 1 if self.guidance == 1 else 2
         classes = wg.zeros(times * layout.count, dtype=wg.int32, device="cpu")
-        found: dict[str, Any] = {"classes": classes} if self.knows_classes else {}
+        found: dict[str, Any] = {"classes": classes} if self.numbers else {}
         return found if self.guidance == 1 else found | {"scale": self.guidance}
 
     def prediction(self, x: wg.Tensor, timestep: Any, layout: Layout, given: Mapping[str, Any]) -> wg.Tensor:
         """What the pipeline's network says."""
         conditions = {name: given[name] for name in ("classes", "scale") if name in given}
-        return self.pipe.prediction(x, timestep, conditions)
+        found: wg.Tensor = self.pipe.prediction(x, timestep, conditions)
+        return found
 
     def decoded(self, x: wg.Tensor) -> wg.Tensor:
         """The pictures themselves."""
-        return self.pipe.decoded(x)
+        return x
 
     def files(self) -> dict[str, bytes]:
         """There are none."""
         return {}
+
+
+class LatentClassPainter(ClassPainter):
+    """The same by a network of latents, and an autoencoder."""
+
+    def __init__(self, pipe: ClassConditional, guidance: float | None = None) -> None:
+        known = pipe.transformer.classes
+        self._set(pipe, [pipe.transformer, pipe.vae], range(known), known, guidance)
+
+    def latents(self, layout: Layout) -> tuple[int, ...]:
+        """The shape of an autoencoder's latents."""
+        return _latents(self.pipe, layout)
+
+    def decoded(self, x: wg.Tensor) -> wg.Tensor:
+        """The pictures of latents."""
+        return _decoded(self.pipe, x)
+
+
+def _latents(pipe: Any, layout: Layout) -> tuple[int, ...]:
+    size = pipe.latent_size((layout.height, layout.width))
+    return (layout.count, pipe.vae.config.latent_channels, *size)
+
+
+def _decoded(pipe: Any, x: wg.Tensor) -> wg.Tensor:
+    found: wg.Tensor = pipe.vae.decode(pipe.vae.unscaled(x))
+    return found
 
 
 class TextPainter:
@@ -206,8 +241,7 @@ class TextPainter:
 
     def latents(self, layout: Layout) -> tuple[int, ...]:
         """The shape of an autoencoder's latents."""
-        size = self.pipe.latent_size((layout.height, layout.width))
-        return (layout.count, self.pipe.vae.config.latent_channels, *size)
+        return _latents(self.pipe, layout)
 
     def examples(self, layout: Layout) -> dict[str, Any]:
         """How much the text counts."""
@@ -224,5 +258,4 @@ class TextPainter:
 
     def decoded(self, x: wg.Tensor) -> wg.Tensor:
         """The pictures of latents."""
-        found: wg.Tensor = self.pipe.vae.decode(self.pipe.vae.unscaled(x))
-        return found
+        return _decoded(self.pipe, x)

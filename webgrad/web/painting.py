@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import webgrad as wg
-from webgrad.diffusion import StableDiffusion, Unconditional
+from webgrad.diffusion import ClassConditional, StableDiffusion, Unconditional
 from webgrad.diffusion.schedulers import Row, Schedule, next_picture
 from webgrad.errors import ArgumentError
 
 from ..jit.tensor_names import named_tensors
 from .bundle import Bundle
 from .folder import write_export
-from .painters import ClassPainter, Layout, Painter, TextPainter
+from .painters import ClassPainter, LatentClassPainter, Layout, Painter, TextPainter
 
 __all__ = ["export_diffusion", "painting_bundle"]
 
@@ -39,6 +39,7 @@ IN_STEP = (
 )
 PAINTERS: Mapping[type, Callable[..., Any]] = {
     Unconditional: ClassPainter,
+    ClassConditional: LatentClassPainter,
     StableDiffusion: TextPainter,
 }
 Report = Callable[[str], None]
