@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tokenizers
 
 import webgrad as wg
 from scripts.npm import FOLDER
 from tests.missing import need_package
 from tests.pages import DrivenBrowser
 from tests.web.test_models import called, opened
+from webgrad.diffusion.autoencoders import AutoencoderKL, AutoencoderKLConfig
+from webgrad.diffusion.prompts import Prompts
+from webgrad.diffusion.text_encoders import CLIPText, CLIPTextConfig
 from webgrad.web.painting import export_diffusion
 from webgrad.web.server import serving
 
@@ -58,6 +62,59 @@ def classes(**more: Any) -> wg.diffusion.Unconditional:
     return wg.diffusion.Unconditional(wg.diffusion.UNet2D(config).eval(), wg.diffusion.FlowMatching(), labels)
 
 
+def prompts(folder: Path) -> Prompts:
+    """CLIP's kind of a tokenizer with a few merges."""
+    letters = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    merges = [("c", "a"), ("ca", "t</w>"), ("d", "o"), ("do", "g</w>"), ("a", "n</w>"), ("'", "s</w>")]
+    tokens = [*letters, *(f"{each}</w>" for each in letters), *(left + right for left, right in merges)]
+    tokens += ["<|startoftext|>", "<|endoftext|>"]
+    folder.mkdir()
+    text = json.dumps({token: number for number, token in enumerate(tokens)})
+    (folder / "vocab.json").write_text(text, encoding="utf-8")
+    lines = ["#version: 0.2", *map(" ".join, merges), ""]
+    (folder / "merges.txt").write_text("\n".join(lines), encoding="utf-8")
+    return Prompts.from_folder(folder, 20)
+
+
+def texts(folder: Path, **more: Any) -> wg.diffusion.StableDiffusion:
+    """A small pipeline of the class of Stable Diffusion."""
+    wg.random.seed(5)
+    tokens = prompts(folder)
+    settings: Any = {
+        "hidden_size": 16,
+        "intermediate_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "max_position_embeddings": 20,
+        "vocab_size": tokens.end + 1,
+        "eos_token_id": tokens.end,
+    }
+    encoder = CLIPText(CLIPTextConfig(**settings))
+    config = wg.diffusion.UNet2DConditionConfig(
+        sample_size=8,
+        block_out_channels=(8, 16),
+        down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"),
+        up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"),
+        layers_per_block=1,
+        norm_num_groups=4,
+        attention_head_dim=2,
+        cross_attention_dim=16,
+        **more,
+    )
+    vae = AutoencoderKL(
+        AutoencoderKLConfig(
+            block_out_channels=(8, 8),
+            down_block_types=("DownEncoderBlock2D",) * 2,
+            up_block_types=("UpDecoderBlock2D",) * 2,
+            norm_num_groups=4,
+        )
+    )
+    unet = wg.diffusion.UNet2DCondition(config)
+    scheduler = wg.diffusion.EulerAncestral(timestep_spacing="leading", steps_offset=1)
+    pair = (tokens, encoder.eval())
+    return wg.diffusion.StableDiffusion(unet.eval(), vae.eval(), [pair], scheduler)
+
+
 def check(found: list[Any], expected: list[Any]) -> None:
     """Each shown picture is the pipeline's, on the scale from -1 to 1."""
     assert [step for step, _, _ in found] == [each.step for each in expected]
@@ -81,6 +138,33 @@ def test_noise_at_each_step(browser: DrivenBrowser, tmp_path: Path) -> None:
     export_diffusion(pipe, tmp_path, counts=(2,), sizes=[(8, 16)])
     found = called(browser, tmp_path, PAINT, {"steps": 4, "seed": 5, "count": 2, "every": 1})
     check(found, list(pipe.steps(2, steps=4, seed=5, size=(8, 16))))
+
+
+def test_texts_with_guidance(any_browser: DrivenBrowser, tmp_path: Path) -> None:
+    pipe = texts(tmp_path / "tokens", time_cond_proj_dim=8)
+    export_diffusion(pipe, tmp_path / "page", counts=(2,))
+    prompt, negative = "a CAT and\n an  dog's 12 é! <|endoftext|> 日本", "cat dog " * 20
+    asked: Any = {"steps": 4, "seed": 3, "guidance": 5.0, "negative": negative}
+    options = {**asked, "prompt": prompt, "count": 2, "every": 1}
+    found = called(any_browser, tmp_path / "page", PAINT, options)
+    check(found, list(pipe.steps([prompt, prompt], **asked)))
+
+
+def test_texts_without_guidance(browser: DrivenBrowser, tmp_path: Path) -> None:
+    pipe = texts(tmp_path / "tokens").with_scheduler(wg.diffusion.LCM())
+    export_diffusion(pipe, tmp_path / "page", sizes=[(16, 32)])
+    options = {
+        "steps": 4,
+        "seed": 3,
+        "prompt": "dog",
+        "negative": "",
+        "guidance": None,
+        "count": 1,
+        "every": 9,
+    }
+    found = called(browser, tmp_path / "page", PAINT, options)
+    assert [data is None for _, data, _ in found] == [True, True, True, False]
+    check(found, list(pipe.steps("dog", steps=4, seed=3, guidance=1.0, size=(16, 32))))
 
 
 SHOWN = """(() => { const shown = document.getElementById("painting");
