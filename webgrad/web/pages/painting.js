@@ -70,7 +70,7 @@ function writeTexts(model, { texts }, tokenizers, { prompt, negative, guidance }
 
 // Pictures after each step: { step, steps, pictures }, where pictures are null but for each `every`-th step and
 // the last one. options: layout, steps, seed, classes (one for each picture), guidance, prompt, negative,
-// every, signal (an AbortSignal, after which there is one more with what there is).
+// every, signal (an AbortSignal, after which the last one shows what there is).
 async function* paint(model, facts, tokenizers, options) {
   const { layout, steps, seed, guidance, every = 1, signal } = options;
   const { start, rows } = facts.schedules[steps];
@@ -78,16 +78,18 @@ async function* paint(model, facts, tokenizers, options) {
   const more = { ...classInputs(facts, options) };
   if (guidance !== null && guidance !== undefined) more.scale = guidance;
   if (facts.texts) writeTexts(model, facts, tokenizers, options);
+  const show = async () => (await model.run({}, `show_${layout.name}`)).pictures;
   model.submit(`begin_${layout.name}`, { start, ...draw(facts.draws.begin) });
   for (const [at, row] of rows.entries()) {
     const numbers = Object.fromEntries(facts.numbers.map((name, place) => [name, row[place]]));
     model.submit(`step_${layout.name}`, { ...numbers, ...more, ...draw(facts.draws.step) });
-    const isLast = at + 1 === rows.length || signal?.aborted;
-    const isShown = isLast || (at + 1) % every === 0;
+    const isShown = at + 1 === rows.length || (at + 1) % every === 0;
     if (!isShown) await model.device.done();
-    const shown = isShown ? await model.run({}, `show_${layout.name}`) : null;
-    yield { step: at + 1, steps: rows.length, pictures: shown?.pictures ?? null };
-    if (isLast) return;
+    const shown = isShown || signal?.aborted ? await show() : null;
+    yield { step: at + 1, steps: rows.length, pictures: shown };
+    if (!signal?.aborted) continue;
+    if (!shown) yield { step: at + 1, steps: rows.length, pictures: await show() };
+    return;
   }
 }
 
