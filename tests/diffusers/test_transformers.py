@@ -152,7 +152,7 @@ def test_pixart_pipelines(kind: str, guidance: float, device: str, tmp_path: Pat
     small = [each.lower().strip() for each in PROMPTS]
     length = 120 if kind == "Alpha" else 300
     given = tokens(small, padding="max_length", max_length=length, truncation=True)
-    ids, seen = ours.prompts.padded(small)
+    ids, seen = ours.prompts.tokens(small)
     assert ids.tolist() == given.input_ids
     assert seen.astype(int).tolist() == given.attention_mask
     options: dict[str, Any] = {"steps": 5, "guidance": guidance, "size": (32, 32)}
@@ -168,7 +168,7 @@ def test_a_folder_with_nothing_but_a_file_of_sentencepiece(tmp_path: Path) -> No
     (folder / "added_tokens.json").write_text("{}")
     ours = Prompts.from_folder(folder, 30)
     for text in [*PROMPTS, "", "  a   cat ", "unknown ☃ words, and more"]:
-        assert ours.padded([text])[0].tolist() == [
+        assert ours.tokens([text])[0].tolist() == [
             tokens(text, padding="max_length", max_length=30).input_ids
         ]
 

@@ -11,8 +11,19 @@ from .pipelines.of_classes import ClassConditional
 from .pipelines.pixart import PixArt
 from .pipelines.stable import StableDiffusion
 from .pipelines.unconditional import Unconditional
+from .pipelines.wuerstchen import Wuerstchen, WuerstchenDecoder, WuerstchenPrior
 from .saving import save
-from .schedulers import DDIM, DDPM, LCM, DPMSolver, Euler, EulerAncestral, FlowMatching
+from .schedulers import (
+    DDIM,
+    DDPM,
+    LCM,
+    PNDM,
+    DDPMWuerstchen,
+    DPMSolver,
+    Euler,
+    EulerAncestral,
+    FlowMatching,
+)
 from .transformers import (
     DiTTransformer,
     DiTTransformerConfig,
@@ -25,7 +36,9 @@ __all__ = [
     "DDIM",
     "DDPM",
     "LCM",
+    "PNDM",
     "ClassConditional",
+    "DDPMWuerstchen",
     "DPMSolver",
     "DiTTransformer",
     "DiTTransformerConfig",
@@ -42,6 +55,9 @@ __all__ = [
     "UNet2DConditionConfig",
     "UNet2DConfig",
     "Unconditional",
+    "Wuerstchen",
+    "WuerstchenDecoder",
+    "WuerstchenPrior",
     "load",
     "save",
 ]

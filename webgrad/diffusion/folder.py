@@ -15,7 +15,7 @@ import webgrad as wg
 
 from .lora import loras_of
 from .parts import PARTS, load_part, read_settings
-from .pipelines import of_classes, pixart, stable, unconditional
+from .pipelines import of_classes, pixart, stable, unconditional, wuerstchen
 from .prompts import Prompts
 from .schedulers import BY_CLASS, scheduler_of
 from .weights import precision_of
@@ -29,6 +29,9 @@ PIPELINES: Mapping[str, Make] = {
     "StableDiffusionInpaintPipeline": stable.from_parts,
     "StableDiffusionXLPipeline": stable.from_parts,
     "LatentConsistencyModelPipeline": stable.from_parts,
+    "WuerstchenCombinedPipeline": wuerstchen.combined,
+    "WuerstchenDecoderPipeline": wuerstchen.decoder_alone,
+    "WuerstchenPriorPipeline": wuerstchen.prior_alone,
     "PixArtAlphaPipeline": pixart.from_parts,
     "PixArtSigmaPipeline": pixart.from_parts,
     "DiTPipeline": of_classes.from_parts,
@@ -41,13 +44,25 @@ LENGTHS: Mapping[str, int] = {"PixArtAlphaPipeline": 120, "PixArtSigmaPipeline":
 IDLE = frozenset({"safety_checker", "feature_extractor", "image_encoder"})
 
 
-def load(path: str | os.PathLike[str], *, device: Any = None, dtype: Any = None, lora: Any = None) -> Any:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    prior: str | os.PathLike[str] | None = None,
+    device: Any = None,
+    dtype: Any = None,
+    lora: Any = None,
+) -> Any:
     """The pipeline that a folder of diffusers describes.
 
     `dtype` is what weights are kept in: as they are stored where none is given; with "q8_0", "q4_0" or "q4_1"
     those of layers in blocks of 8 or 4 bits. `lora` is a file of changes that are added to the weights, a
-    pair of a file and how much it counts, or a list of either.
+    pair of a file and how much it counts, or a list of either. `prior` is the folder of the first stage, for
+    a decoder that is published apart from it.
     """
+    if prior is not None:
+        first = load(prior, device=device, dtype=dtype)
+        second = load(path, device=device, dtype=dtype, lora=lora)
+        return wuerstchen.of_stages(first, second, f"{prior} and {path}")
     folder = Path(path)
     source = folder / "model_index.json"
     settings = read_settings(source)

@@ -26,6 +26,7 @@ from .autoencoders import (
 )
 from .configs import read_config, read_text
 from .lora import Lora
+from .paella import PaellaVQ, PaellaVQConfig
 from .text_encoders import CLIPText, CLIPTextConfig, T5Encoder, T5EncoderConfig
 from .transformers import (
     DiTTransformer,
@@ -37,6 +38,7 @@ from .transformers import (
 )
 from .unets import UNet2D, UNet2DCondition, UNet2DConditionConfig, UNet2DConfig
 from .weights import Value, put, read_weights, weight_files
+from .wuerstchen import DiffNeXt, DiffNeXtConfig, Prior, PriorConfig
 
 __all__ = ["Part", "load_part", "read_settings"]
 
@@ -62,6 +64,9 @@ PARTS: Mapping[str, Part] = {
     "AutoencoderKL": Part(AutoencoderKL, AutoencoderKLConfig, in_blocks=False),
     "VQModel": Part(VQModel, VQModelConfig, in_blocks=False),
     "AutoencoderTiny": Part(AutoencoderTiny, AutoencoderTinyConfig, in_blocks=False),
+    "PaellaVQModel": Part(PaellaVQ, PaellaVQConfig, in_blocks=False),
+    "WuerstchenPrior": Part(Prior, PriorConfig),
+    "WuerstchenDiffNeXt": Part(DiffNeXt, DiffNeXtConfig),
     "CLIPTextModel": Part(CLIPText, CLIPTextConfig),
     "CLIPTextModelWithProjection": Part(CLIPText, CLIPTextConfig, options={"projects": True}),
     "T5EncoderModel": Part(T5Encoder, T5EncoderConfig),

@@ -83,19 +83,18 @@ class Prompts:
 
     def ids(self, texts: Sequence[str]) -> Array:
         """Ids (n, length): the beginning of a text that is too long, and padding behind one that is short."""
-        return self.padded(texts)[0]
+        return self.tokens(texts)[0]
 
-    def padded(self, texts: Sequence[str]) -> tuple[Array, Array]:
-        """Ids (n, length), and which of them are no padding."""
-        length = self.length
+    def tokens(self, texts: Sequence[str]) -> tuple[Array, Array]:
+        """Ids (n, length), and for each of them whether it is of the text, and no padding."""
         rows, counts = [], []
         for text in texts:
             found = self.engine.encode(text, add_special_tokens=False).ids
             begun = [] if self.start is None else [self.start]
-            ids = [*begun, *found[: length - len(begun) - 1], self.end]
-            rows.append(ids + [self.padding] * (length - len(ids)))
+            ids = [*begun, *found[: self.length - len(begun) - 1], self.end]
+            rows.append(ids + [self.padding] * (self.length - len(ids)))
             counts.append(len(ids))
-        return np.asarray(rows, np.int32), np.arange(length)[None] < np.asarray(counts)[:, None]
+        return np.asarray(rows, np.int32), np.arange(self.length) < np.asarray(counts)[:, None]
 
 
 def _content(token: Any) -> Any:

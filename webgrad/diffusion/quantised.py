@@ -42,11 +42,12 @@ class QuantisedConv2d(nn.Module):
         self.weight, self.bias = weight, bias
         self.shape = tuple(layer.weight.shape)
         self.stride, self.padding = layer.stride, layer.padding
+        self.dilation, self.groups = layer.dilation, layer.groups
 
     def forward(self, x: wg.Tensor) -> wg.Tensor:
         """x (n, inputs, height, width)."""
         kernels = self.weight.dequantise().reshape(self.shape)
-        return wg.conv2d(x, kernels, self.bias, self.stride, self.padding)
+        return wg.conv2d(x, kernels, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
         """The kernels."""
@@ -55,7 +56,7 @@ class QuantisedConv2d(nn.Module):
 
 def is_quantisable(layer: nn.Module) -> bool:
     """Whether a layer's weight is rows of whole blocks, and enough of them."""
-    if not isinstance(layer, nn.Linear | nn.Conv2d):
+    if not isinstance(layer, nn.Linear | nn.Conv2d) or getattr(layer, "padding_mode", "zeros") != "zeros":
         return False
     row = math.prod(layer.weight.shape[1:])
     return row % BLOCK == 0 and layer.weight.size >= SMALLEST

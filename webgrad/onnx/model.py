@@ -115,7 +115,7 @@ class Model:
         return Outputs(self._program.with_weights(self._given(args, named), dict(weights)))
 
     def _given(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-        return bound(repr(self), self.inputs, args, named)
+        return bound(self, self.inputs, args, named)
 
     def __repr__(self) -> str:
         inputs = ", ".join(map(str, self.inputs[:SHOWN])) + (", …" if len(self.inputs) > SHOWN else "")

@@ -10,9 +10,10 @@ from typing import Any
 
 import webgrad as wg
 
-__all__ = ["Labels", "labels_of", "numbers_of"]
+__all__ = ["Classes", "Labels", "labels_of", "numbers_of"]
 
 Labels = Mapping[int, str]  # a class's names, with commas between them
+Classes = int | str | Sequence[int | str]
 
 
 def labels_of(settings: Mapping[str, Any], source: str) -> Labels:
@@ -27,16 +28,19 @@ def _is_label(number: Any, name: Any) -> bool:
     return isinstance(name, str) and str(number).isascii() and str(number).isdecimal() and len(number) < 10
 
 
-def numbers_of(labels: Labels, wanted: int | str | Sequence[int | str], count: int) -> list[int]:
-    """The classes of `count` pictures: one for all of them, or one each.
+def numbers_of(labels: Labels, wanted: Classes, count: int, known: int | None) -> list[int]:
+    """The classes of `count` pictures: one for all of them, or one each, of so many that there are.
 
-    >>> numbers_of({0: "Sandal", 1: "Ankle boot"}, "boot", 2)
+    >>> numbers_of({0: "Sandal", 1: "Ankle boot"}, "boot", 2, 2)
     [1, 1]
     """
     several = [wanted] * count if isinstance(wanted, int | str) else list(wanted)
     if len(several) != count:
         raise wg.ArgumentError(f"there are {count} pictures, and classes for {len(several)}")
-    return [_number(labels, each) if isinstance(each, str) else int(each) for each in several]
+    numbers = [_number(labels, each) if isinstance(each, str) else int(each) for each in several]
+    if known is not None and not all(0 <= each < known for each in numbers):
+        raise wg.ArgumentError(f"the network knows classes 0 to {known - 1}, and it was asked for {numbers}")
+    return numbers
 
 
 def _number(labels: Labels, name: str) -> int:

@@ -11,10 +11,11 @@ import webgrad as wg
 from ...arrays import Array
 from ..autoencoders import AutoencoderKL, AutoencoderTiny, decode_tiles
 from ..schedulers import DDIM
+from .asked import noise_of
 from .denoising import last_of
 from .pictures import as_bytes
 
-__all__ = ["LatentPipeline", "Preview", "negatives"]
+__all__ = ["LatentPipeline", "Preview", "pictures_of"]
 
 TILE = 64  # places of a latent that are decoded at once
 
@@ -74,10 +75,7 @@ class LatentPipeline:
     @wg.no_grad()
     def decoded(self, latents: wg.Tensor) -> wg.Tensor:
         """Pictures of latents, from -1 to 1; large ones are decoded in tiles."""
-        if max(latents.shape[2:]) > 2 * TILE:
-            return decode_tiles(self.vae, self.vae.unscaled(latents), TILE)
-        found: wg.Tensor = self._decode(latents)
-        return found
+        return pictures_of(latents, self.vae, self._decode)
 
     def latent_size(self, size: tuple[int, int] | None) -> tuple[int, int]:
         """The size of the latents, checked."""
@@ -91,15 +89,13 @@ class LatentPipeline:
 
     def _noise(self, given: wg.Tensor | None, count: int, latent: tuple[int, int], generator: Any) -> Any:
         """What everything begins with, before it is scaled: drawn where none is given."""
-        if given is not None:
-            return given
-        return generator.normal((count, self.vae.config.latent_channels, *latent), device=self.device)
+        shape = (count, self.vae.config.latent_channels, *latent)
+        return noise_of(given, shape, generator, self.device)
 
 
-def negatives(given: str | Sequence[str] | None, count: int) -> list[str]:
-    """What each of so many pictures should not be."""
-    others = [given or ""] if isinstance(given, str) or given is None else list(given)
-    others = others * count if len(others) == 1 else others
-    if len(others) != count:
-        raise wg.ArgumentError(f"there are {count} prompts and {len(others)} negative ones")
-    return others
+def pictures_of(latents: wg.Tensor, vae: Any, decode: Any) -> wg.Tensor:
+    """What a captured `decode` makes of latents; large ones are decoded in tiles."""
+    if max(latents.shape[2:]) > 2 * TILE:
+        return decode_tiles(vae, vae.unscaled(latents), TILE)
+    found: wg.Tensor = decode(latents)
+    return found

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import webgrad as wg
 
 from ..autoencoders import AutoencoderKL, AutoencoderTiny
 from ..transformers import DiTTransformer
-from .classes import Labels, labels_of, numbers_of
+from .classes import Classes, Labels, labels_of, numbers_of
 from .denoising import Denoiser, with_guidance
 from .latents import LatentPipeline, Preview
 
@@ -24,11 +24,10 @@ class ClassConditional(LatentPipeline):
         transformer: DiTTransformer,
         vae: AutoencoderKL | AutoencoderTiny,
         scheduler: Any = None,
-        labels: Labels | Sequence[str] = (),
+        labels: Labels | None = None,
     ) -> None:
         super().__init__(vae, scheduler, transformer.config.sample_size, transformer.config.patch_size)
-        self.transformer = transformer
-        self.labels = dict(labels) if isinstance(labels, Mapping) else dict(enumerate(labels))
+        self.transformer, self.labels = transformer, dict(labels or {})
         self.prediction = with_guidance(self._predict)
         self._denoiser = Denoiser(self.prediction)
 
@@ -36,7 +35,7 @@ class ClassConditional(LatentPipeline):
         self,
         count: int = 1,
         *,
-        classes: int | str | Sequence[int | str],
+        classes: Classes,
         steps: int = 50,
         guidance: float = 4.0,
         seed: int | None = None,
@@ -44,7 +43,7 @@ class ClassConditional(LatentPipeline):
         noise: wg.Tensor | None = None,
     ) -> Iterator[Preview]:
         """`count` pictures of a class, or of one class each, after each step; classes by number or name."""
-        numbers = self._numbers(classes, count)
+        numbers = numbers_of(self.labels, classes, count, self.transformer.classes)
         generator, schedule = wg.random.Generator(seed), self.scheduler.schedule(steps)
         noise = self._noise(noise, count, self.latent_size(size), generator)
         none = [self.transformer.classes] * count if guidance > 1 else []
@@ -59,14 +58,6 @@ class ClassConditional(LatentPipeline):
     def with_scheduler(self, scheduler: Any) -> ClassConditional:
         """The same networks with another scheduler."""
         return ClassConditional(self.transformer, self.vae, scheduler, self.labels)
-
-    def _numbers(self, classes: int | str | Sequence[int | str], count: int) -> list[int]:
-        numbers, known = numbers_of(self.labels, classes, count), self.transformer.classes
-        if not all(0 <= each < known for each in numbers):
-            raise wg.ArgumentError(
-                f"the network knows classes 0 to {known - 1}, and it was asked for {numbers}"
-            )
-        return numbers
 
     def _predict(self, x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
         prediction = self.transformer(x, timestep, conditions["classes"])

@@ -14,8 +14,9 @@ from ..autoencoders import AutoencoderKL, AutoencoderTiny
 from ..prompts import Prompts
 from ..text_encoders import T5Encoder
 from ..transformers import PixArtTransformer
+from .asked import negatives_of, texts_of
 from .denoising import Denoiser, with_guidance
-from .latents import LatentPipeline, Preview, negatives
+from .latents import LatentPipeline, Preview
 
 __all__ = ["PixArt", "from_parts"]
 
@@ -52,7 +53,7 @@ class PixArt(LatentPipeline):
 
         `noise` stands for what a seed draws.
         """
-        texts = [prompt] if isinstance(prompt, str) else list(prompt)
+        texts = texts_of(prompt)
         latent = self.latent_size(size)
         generator, schedule = wg.random.Generator(seed), self.scheduler.schedule(steps)
         noise = self._noise(noise, len(texts), latent, generator)
@@ -72,10 +73,10 @@ class PixArt(LatentPipeline):
         found: dict[str, Any] = {}
         every = list(texts)
         if guidance > 1:
-            every = [*negatives(negative, len(texts)), *texts]
+            every = [*negatives_of(negative, len(texts)), *texts]
             found["scale"] = float(guidance)
         # The networks were trained on captions of small letters.
-        ids, seen = self.prompts.padded([each.lower().strip() for each in every])
+        ids, seen = self.prompts.tokens([each.lower().strip() for each in every])
         there = wg.asarray(seen, device=self.device)
         found["context"] = self._encode(wg.asarray(ids, device=self.device), there)
         found["seen"] = there[:, None, None, :]

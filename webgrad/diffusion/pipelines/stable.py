@@ -13,12 +13,13 @@ import webgrad as wg
 
 from ..autoencoders import AutoencoderKL, AutoencoderTiny
 from ..prompts import Prompts
-from ..schedulers import Schedule
+from ..schedulers import Schedule, schedule_from
 from ..text_encoders import CLIPText
 from ..timesteps import sinusoids
 from ..unets import UNet2DCondition
+from .asked import negatives_of, texts_of
 from .denoising import Denoiser, with_guidance
-from .latents import LatentPipeline, Preview, negatives
+from .latents import LatentPipeline, Preview
 from .pictures import as_values, resized
 
 __all__ = ["StableDiffusion", "from_parts"]
@@ -75,9 +76,10 @@ class StableDiffusion(LatentPipeline):
         `picture` is where to begin, the less of it is left the closer `strength` is to 1; `mask` is 1 where
         a picture is to be made anew, and everything else stays. `noise` stands for what a seed draws.
         """
-        texts = [prompt] if isinstance(prompt, str) else list(prompt)
+        texts = texts_of(prompt)
         latent = self.latent_size(size)
-        generator, schedule = wg.random.Generator(seed), self.scheduler.schedule(steps)
+        begin = 0 if picture is None else min(max(steps - int(steps * strength), 0), steps - 1)
+        generator, schedule = wg.random.Generator(seed), schedule_from(self.scheduler, steps, begin)
         noise = self._noise(noise, len(texts), latent, generator)
         if mask is not None and picture is None:
             raise wg.ArgumentError("a mask says what of a picture is made anew: give picture= too")
@@ -85,7 +87,6 @@ class StableDiffusion(LatentPipeline):
             conditions = self._conditions(texts, negative, guidance, latent)
             begun = _Begun(noise * schedule.start, 0)
             if picture is not None:
-                begin = min(max(steps - int(steps * strength), 0), steps - 1)
                 begun, more = self._begun(picture, mask, noise, schedule, begin)
                 conditions |= more
         for moment in self._denoiser.run(
@@ -116,7 +117,7 @@ class StableDiffusion(LatentPipeline):
         context, pooled = self._encoded(texts)
         found: dict[str, Any] = {}
         if guidance > 1:
-            no_context, no_pooled = self._encoded(negatives(negative, len(texts)))
+            no_context, no_pooled = self._encoded(negatives_of(negative, len(texts)))
             if negative is None and self.empty_is_zero:
                 no_context, no_pooled = no_context * 0, no_pooled * 0
             context = wg.concat([no_context, context], axis=0)

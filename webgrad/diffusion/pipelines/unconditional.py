@@ -14,13 +14,12 @@ import webgrad as wg
 from ...arrays import Array
 from ..schedulers import DDIM
 from ..unets import UNet2D
-from .classes import Labels, labels_of, numbers_of
+from .asked import noise_of
+from .classes import Classes, Labels, labels_of, numbers_of
 from .denoising import Denoiser, last_of, with_guidance
 from .latents import Preview
 
 __all__ = ["Unconditional", "from_parts"]
-
-Classes = int | str | Sequence[int | str]
 
 
 class Unconditional:
@@ -67,9 +66,8 @@ class Unconditional:
         conditions = self.conditions(classes, count, guidance)
         generator = wg.random.Generator(seed)
         schedule = self.scheduler.schedule(steps)
-        if noise is None:
-            shape = (count, self.unet.config.in_channels, *(size or self.size))
-            noise = generator.normal(shape, device=self.device)
+        shape = (count, self.unet.config.in_channels, *(size or self.size))
+        noise = noise_of(noise, shape, generator, self.device)
         for moment in self._denoiser.run(noise * schedule.start, schedule, conditions, generator):
             yield Preview(moment.step, moment.steps, moment.latents, self)
 
@@ -89,11 +87,7 @@ class Unconditional:
         if classes is None:
             numbers, guidance = [no_class or 0] * count, 1.0
         else:
-            numbers = numbers_of(self.labels, classes, count)
-        if known is not None and not all(0 <= each < known for each in numbers):
-            raise wg.ArgumentError(
-                f"the network knows classes 0 to {known - 1}, and it was asked for {numbers}"
-            )
+            numbers = numbers_of(self.labels, classes, count, known)
         if guidance == 1:
             return {"classes": wg.asarray(numbers, dtype=wg.int32, device=self.device)}
         if no_class is None:
@@ -108,6 +102,8 @@ class Unconditional:
     def with_scheduler(self, scheduler: Any) -> Unconditional:
         """The same network with another scheduler."""
         return Unconditional(self.unet, scheduler, self.labels)
+
+    # Parts of a step
 
     def _predict(self, x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
         found: wg.Tensor = self.unet(x, timestep, conditions.get("classes"))
