@@ -13,6 +13,7 @@ import tokenizers
 import webgrad as wg
 from scripts.npm import FOLDER
 from tests.missing import need_package
+from tests.onnx.tfjs import unet
 from tests.pages import DrivenBrowser
 from tests.web.test_models import called, opened
 from webgrad.diffusion.autoencoders import AutoencoderKL, AutoencoderKLConfig
@@ -76,6 +77,17 @@ def prompts(folder: Path) -> Prompts:
     return Prompts.from_folder(folder, 20)
 
 
+def autoencoder() -> AutoencoderKL:
+    """A small one, that halves pictures' sides."""
+    config = AutoencoderKLConfig(
+        block_out_channels=(8, 8),
+        down_block_types=("DownEncoderBlock2D",) * 2,
+        up_block_types=("UpDecoderBlock2D",) * 2,
+        norm_num_groups=4,
+    )
+    return AutoencoderKL(config).eval()
+
+
 def texts(folder: Path, **more: Any) -> wg.diffusion.StableDiffusion:
     """A small pipeline of the class of Stable Diffusion."""
     wg.random.seed(5)
@@ -101,18 +113,10 @@ def texts(folder: Path, **more: Any) -> wg.diffusion.StableDiffusion:
         cross_attention_dim=16,
         **more,
     )
-    vae = AutoencoderKL(
-        AutoencoderKLConfig(
-            block_out_channels=(8, 8),
-            down_block_types=("DownEncoderBlock2D",) * 2,
-            up_block_types=("UpDecoderBlock2D",) * 2,
-            norm_num_groups=4,
-        )
-    )
-    unet = wg.diffusion.UNet2DCondition(config)
+    network = wg.diffusion.UNet2DCondition(config).eval()
     scheduler = wg.diffusion.EulerAncestral(timestep_spacing="leading", steps_offset=1)
     pair = (tokens, encoder.eval())
-    return wg.diffusion.StableDiffusion(unet.eval(), vae.eval(), [pair], scheduler)
+    return wg.diffusion.StableDiffusion(network, autoencoder(), [pair], scheduler)
 
 
 def check(found: list[Any], expected: list[Any]) -> None:
@@ -138,6 +142,35 @@ def test_noise_at_each_step(browser: DrivenBrowser, tmp_path: Path) -> None:
     export_diffusion(pipe, tmp_path, counts=(2,), sizes=[(8, 16)])
     found = called(browser, tmp_path, PAINT, {"steps": 4, "seed": 5, "count": 2, "every": 1})
     check(found, list(pipe.steps(2, steps=4, seed=5, size=(8, 16))))
+
+
+def test_classes_in_latents(browser: DrivenBrowser, tmp_path: Path) -> None:
+    wg.random.seed(6)
+    transformer = wg.diffusion.DiTTransformer(
+        wg.diffusion.DiTTransformerConfig(
+            num_attention_heads=2,
+            attention_head_dim=8,
+            in_channels=4,
+            out_channels=8,
+            num_layers=2,
+            sample_size=8,
+            num_embeds_ada_norm=3,
+        )
+    )
+    pipe = wg.diffusion.ClassConditional(transformer.eval(), autoencoder(), labels={1: "boot"})
+    export_diffusion(pipe, tmp_path, counts=(2,))
+    asked: Any = {"steps": 2, "seed": 8, "guidance": 3.0, "classes": [1, 2]}
+    found = called(browser, tmp_path, PAINT, {**asked, "count": 2, "every": 1})
+    check(found, list(pipe.steps(2, **asked)))
+
+
+def test_a_graph_of_tensorflow(browser: DrivenBrowser, tmp_path: Path) -> None:
+    folder = unet(tmp_path / "model")
+    (folder / "scheduler_config.json").write_text('{"_class_name": "DDIMScheduler"}')
+    pipe = wg.diffusion.load(folder)
+    export_diffusion(pipe, tmp_path / "page", counts=(2,))
+    found = called(browser, tmp_path / "page", PAINT, {"steps": 4, "seed": 8, "count": 2, "every": 4})
+    check(found, list(pipe.steps(2, steps=4, seed=8)))
 
 
 def test_texts_with_guidance(any_browser: DrivenBrowser, tmp_path: Path) -> None:

@@ -85,6 +85,9 @@ class ClassPainter:
         known = pipe.unet.config.num_class_embeds or 0
         numbers = [each for each in range(known) if each != pipe.no_class]
         self._set(pipe, [pipe.unet], numbers, pipe.no_class, guidance)
+        if not isinstance(pipe.unet, wg.nn.Module):  # a graph puts its numbers in place when it runs first
+            x = wg.zeros(self.latents(Layout(1, *pipe.size)), device=pipe.device)
+            wg.eval(pipe.prediction(x, 1.0, {}))
 
     def _set(
         self,
