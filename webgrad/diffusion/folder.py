@@ -68,7 +68,7 @@ def load(
     if is_graph(folder):
         if lora is not None:
             raise wg.ArgumentError(
-                f"{folder} is a graph, whose weights have no names that lora= could change"
+                f"{folder}: a graph has no names of layers, which changes of lora= are for"
             )
         return load_graph(folder, device=device, dtype=dtype)
     source = folder / "model_index.json"
