@@ -153,7 +153,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--data", help="a folder with the four files, or the Debian package")
     parser.add_argument("--device", help="cpu, webgpu, webgpu:N …; a GPU where there is one")
-    parser.add_argument("--steps", type=above_zero, default=1700)
+    parser.add_argument("--steps", type=above_zero, default=1500)
     parser.add_argument("--batch", type=above_zero, default=128)
     parser.add_argument("--width", type=above_zero, default=16, help="channels at the full size, even")
     parser.add_argument("--rate", type=float, default=2e-3, help="the highest learning rate")

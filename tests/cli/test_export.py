@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import webgrad as wg
 from tests.models.test_llama import made
 from tests.models.test_tokenizer import BYTE_TOKENS, byte_level, metadata
 from tests.web.small_models import small_bert
@@ -160,3 +161,45 @@ def test_a_full_disk(
     monkeypatch.setattr("webgrad.web.language.write_export", full)
     assert main(["export", "any", str(tmp_path / "out"), "--context", "8"]) == 2
     assert "could not be written: No space left on device" in capsys.readouterr().err
+
+
+def test_a_page_that_paints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = wg.diffusion.UNet2DConfig(
+        sample_size=8,
+        in_channels=1,
+        out_channels=1,
+        block_out_channels=(4, 8),
+        down_block_types=("DownBlock2D",) * 2,
+        up_block_types=("UpBlock2D",) * 2,
+        layers_per_block=1,
+        norm_num_groups=4,
+        num_class_embeds=3,
+    )
+    pipe = wg.diffusion.Unconditional(
+        wg.diffusion.UNet2D(config), wg.diffusion.FlowMatching(), ["cat", "dog"]
+    )
+    model = str(wg.diffusion.save(pipe, tmp_path / "pets"))
+    out = str(tmp_path / "out")
+    assert main(["export", model, out, "--count", "2", "--size", "8", "--size", "16x8", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert "planning pictures: 2 of 8 × 8, 2 of 16 × 8; 2 classes" in printed.err
+    assert json.loads(printed.out)["kind"] == "painting"
+    facts = facts_of(tmp_path / "out")
+    assert (facts["title"], facts["guidance"], facts["noClass"]) == ("pets", 2.0, 2)
+    assert facts["classes"] == [[0, "cat"], [1, "dog"]]
+    assert [each["name"] for each in facts["layouts"]] == ["2_8_8", "2_16_8"]
+    assert facts["draws"]["step"] == []  # this sampler adds none
+    assert len(facts["draws"]["begin"]) == 4
+    plan = json.loads((tmp_path / "out" / "plan.json").read_text(encoding="utf-8"))
+    assert set(plan["state"]) == {"x_2_8_8", "before_2_8_8", "x_2_16_8", "before_2_16_8"}
+    for more, message in (
+        (["--size", "1x2x3"], "must be a side's length, or HEIGHTxWIDTH"),
+        (["--context", "4"], "is a diffusion model"),
+        (["--labels", "a.txt"], "are for ONNX models"),
+    ):
+        with pytest.raises(SystemExit, match="2"):
+            main(["export", model, out, *more])
+        assert message in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main(["export", "model.onnx", out, "--count", "2"])
+    assert "are for diffusion models, and model.onnx is none" in capsys.readouterr().err

@@ -46,7 +46,7 @@ def test_seeds_repeat_and_steps_are_captured_once() -> None:
     pipe = pipeline()
     first = pipe(2, steps=3, seed=5)
     assert (pipe(2, steps=3, seed=5) == first).all()
-    assert "1 captured" in repr(pipe._plain._step)
+    assert "1 captured" in repr(pipe._denoiser._step)
     assert (pipe(2, steps=3, seed=6) != first).any()
     assert first.shape == (2, 8, 8, 3)
     assert first.dtype == np.uint8
@@ -56,7 +56,7 @@ def test_steps_that_know_four_before_are_captured_once() -> None:
     pipe = pipeline().with_scheduler(wg.diffusion.PNDM(skip_prk_steps=True))
     previews = list(pipe.steps(1, steps=6, seed=5))
     assert [each.step for each in previews] == [1, 2, 3, 4, 5, 6, 7]
-    assert "1 captured" in repr(pipe._plain._step)
+    assert "1 captured" in repr(pipe._denoiser._step)
 
 
 def test_a_folder_gives_the_pictures_of_its_network(tmp_path: Path) -> None:

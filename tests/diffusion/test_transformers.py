@@ -42,7 +42,7 @@ def test_classes_by_number_and_by_name() -> None:
     assert first.shape == (2, 16, 16, 3)
     assert (pipe(2, classes=[1, 2], steps=2, seed=0) == first).all()
     assert (pipe(2, classes=[1, 0], steps=2, seed=0)[1] != first[1]).any()
-    assert "1 captured" in repr(pipe._guided._step)
+    assert "1 captured" in repr(pipe._denoiser._step)
 
 
 @pytest.mark.parametrize("name", [3, -1, "cat"])

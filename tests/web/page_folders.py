@@ -41,6 +41,20 @@ FACTS: Mapping[str, dict[str, Any]] = {
         "longest": 64,
         "text": "",
     },
+    "paint": {
+        "title": "Pets & more",
+        "layouts": [
+            {"name": "1_4_4", "count": 1, "height": 4, "width": 4},
+            {"name": "3_4_4", "count": 3, "height": 4, "width": 4},
+        ],
+        "numbers": ["timestep", "by_x"],
+        "schedules": {"2": {"start": 1.0, "rows": [[1000.0, 1.0], [500.0, 0.5]]}},
+        "steps": 2,
+        "draws": {"begin": ["random_1", "random_2", "random_3", "random_4"], "step": []},
+        "classes": [[0, "cat"], [1, "<b>dog</b>"]],
+        "noClass": 2,
+        "guidance": 2.0,
+    },
     "classifier": {
         "title": "Fashion-MNIST",
         "function": "run",

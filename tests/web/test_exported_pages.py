@@ -42,6 +42,10 @@ DONE = {
         "document.querySelector('#samples button').click()",
         "document.querySelector('#bars li')?.innerText.startsWith('Dress')",
     ),
+    "paint": (
+        "document.getElementById('paint').click()",
+        "!document.getElementById('painting').hidden && document.getElementById('stop').disabled",
+    ),
     "plain": (
         "document.getElementById('run').click()",
         "document.querySelectorAll('.result td').length === 6",

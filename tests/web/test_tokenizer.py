@@ -22,7 +22,7 @@ from webgrad.models.pretokenizers import PRETOKENIZERS
 from webgrad.models.sentencepiece_file import read_model
 from webgrad.models.tokenizer import Tokenizer
 from webgrad.web.expressions import PROBE
-from webgrad.web.tokenizer_data import tokenizer_file, tokenizer_spec
+from webgrad.web.tokenizer_data import engine_spec, tokenizer_file, tokenizer_spec
 
 MODELS = Path(__file__).parents[1] / "models"
 FIXTURE = MODELS / "smollm2_tokens.json"
@@ -202,11 +202,30 @@ def test_what_is_put_around_texts() -> None:
     check_same({name: made(post_processor=part) for name, part in frames().items()}, ["", "a", "hello"])
 
 
+@pytest.mark.parametrize("byte_level", [False, True])
+def test_tokens_that_end_words(byte_level: bool) -> None:
+    """Words are cut at spaces, and what is last in one has </w>, as CLIP's tokenizer has it."""
+    engine = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
+    cuts: list[Any] = [
+        pre_tokenizers.Split(Regex(r"[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"), "removed", invert=True)
+    ]
+    cuts += [pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)] * byte_level
+    engine.pre_tokenizer = pre_tokenizers.Sequence(cuts)
+    engine.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()])
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=1500, special_tokens=["<unk>"], end_of_word_suffix="</w>", show_progress=False
+    )
+    engine.train_from_iterator(difficult_texts(600, seed=1), trainer)
+    texts = difficult_texts(400, seed=2)
+    given = {"clip": {"spec": engine_spec(engine), "texts": texts, "ids": []}}
+    wanted = [engine.encode(text).ids for text in texts]
+    check_ids("clip", texts, tokenize(given)["clip"]["ids"], wanted)
+
+
 REFUSED: dict[str, dict[str, Any]] = {
     "a normalizer of the kind Nmt": {"normalizer": normalizers.Nmt()},
     "a normalizer of the kind ByteLevel": {"normalizer": normalizers.ByteLevel()},
     "a pre-tokenizer of the kind UnicodeScripts": {"pre_tokenizer": pre_tokenizers.UnicodeScripts()},
-    "BPE with end_of_word_suffix='</w>'": {"model": {"end_of_word_suffix": "</w>"}},
     "BPE with dropout=0.5": {"model": {"dropout": 0.5}},
     "a decoder of the kind BPEDecoder": {"decoder": decoders.BPEDecoder()},
     "after ByteLevel": {

@@ -1,7 +1,8 @@
 """`webgrad export MODEL OUT`: a model as a page that runs in browsers, without Python.
 
-In: what `chat` and `embed` take, or an ONNX model, and a folder or an .html file. Out: the page and its path:
-one that talks for a model that writes, one that searches for a model that embeds, a form or a picture.
+In: what `chat` and `embed` take, an ONNX model, or a folder with a diffusion model; and a folder or an .html
+file. Out: the page and its path: one that talks for a model that writes, one that searches for a model that
+embeds, a form or a picture, one that paints.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ..web.embedding import export_embedding_model
 from ..web.folder import check_target
 from ..web.language import export_language_model
 from . import protocols
+from .diffusion_export import add_painting, export_painting, is_diffusion
 from .onnx_export import export_onnx
 from .onnx_models import add_inputs, is_onnx
 from .options import Parser, add_json, clean, count
@@ -54,12 +56,19 @@ def main(arguments: Sequence[str]) -> int:
 
 def _exported(options: argparse.Namespace, parser: Parser, report: Callable[[str], None]) -> tuple[Path, str]:
     """The page of a model, and its kind."""
-    if is_onnx(options.model):
-        if options.context is not None:
-            parser.error(f"--context is for models that write, and {options.model} is an ONNX model")
+    paints, asks = is_diffusion(options.model), is_onnx(options.model)
+    if options.context is not None and (paints or asks):
+        kind = "a diffusion model" if paints else "an ONNX model"
+        parser.error(f"--context is for models that write, and {options.model} is {kind}")
+    if not paints and (options.count or options.size or options.guidance is not None):
+        wanted = "--count, --size and --guidance are for diffusion models"
+        parser.error(f"{wanted}, and {options.model} is none")
+    if asks:
         return export_onnx(options, _title(options, ""), report)
     if options.labels is not None or options.input:
         parser.error(f"--labels and --input are for ONNX models, and {options.model} is none")
+    if paints:
+        return export_painting(options, _title(options, ""), report)
     model = protocols.load(options.model, options.device)
     writes = hasattr(model, "generate")
     more = {"single_file": options.single_file, "overwrite": options.force, "report": report}
@@ -99,7 +108,7 @@ def _parser() -> Parser:
         prog="webgrad export",
         description="Write a page that runs a model in browsers: a chat with a model that writes, a "
         "search through texts with a model that embeds, a form for an ONNX model, or a picture where it has "
-        "labels.",
+        "labels, and pictures painted by a diffusion model.",
     )
     parser.add_argument("model", metavar="MODEL", help="a name of the catalogue, a source, or a path")
     parser.add_argument("out", metavar="OUT", type=Path, help="a folder, or an .html file to have one file")
@@ -115,6 +124,7 @@ def _parser() -> Parser:
     labels = "an ONNX model's classes, a line each (default: what it says of itself)"
     parser.add_argument("--labels", type=Path, metavar="FILE", help=labels)
     add_inputs(parser)
+    add_painting(parser)
     parser.add_argument(
         "--device",
         default="cpu",

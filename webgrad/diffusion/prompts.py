@@ -26,7 +26,7 @@ class Prompts:
     """A tokenizer that gives ids of one length."""
 
     def __init__(self, engine: Any, length: int, start: int | None, end: int, padding: int) -> None:
-        self._engine = engine
+        self.engine = engine
         self.length, self.start, self.end, self.padding = length, start, end, padding
 
     @classmethod
@@ -89,7 +89,7 @@ class Prompts:
         """Ids (n, length), and for each of them whether it is of the text, and no padding."""
         rows, counts = [], []
         for text in texts:
-            found = self._engine.encode(text, add_special_tokens=False).ids
+            found = self.engine.encode(text, add_special_tokens=False).ids
             begun = [] if self.start is None else [self.start]
             ids = [*begun, *found[: self.length - len(begun) - 1], self.end]
             rows.append(ids + [self.padding] * (self.length - len(ids)))

@@ -26,6 +26,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "plain": (),
     "chat": ("context", "chunks", "stopIds", "functions", "tokenizer", "chat"),
     "search": ("functions", "inputs", "longest", "tokenizer"),
+    "paint": ("layouts", "numbers", "schedules", "steps", "draws"),
     "classifier": ("function", "input", "output", "height", "width", "channels"),
 }
 TITLE = re.compile(r'(<title>|<h1 id="title">)webgrad<')

@@ -207,7 +207,9 @@ const makeBpe = (model, ids) => {
       if (isUnknown) found.push(model.unknown);
       isUnknown = false;
     };
-    for (const character of word) {
+    const characters = [...word];
+    if (characters.length) characters[characters.length - 1] += model.suffix; // tokens that end words have it
+    for (const character of characters) {
       const id = ids.get(character);
       const bytes = id === undefined && model.byteFallback ? bytesAsTokens(character, ids) : null;
       if (id !== undefined) {

@@ -19,7 +19,7 @@ from webgrad.models.tokenizer import BREAK, Tokenizer
 from .expressions import Classes, members, refusal
 from .token_steps import normalizer_steps, pre_tokenizer_steps, steps_of, word_characters
 
-__all__ = ["tokenizer_file", "tokenizer_spec"]
+__all__ = ["engine_spec", "tokenizer_file", "tokenizer_spec", "written"]
 
 MOST_TOKENS = 4_000_000
 STRIPS = {"lstrip", "rstrip"}
@@ -27,12 +27,22 @@ STRIPS = {"lstrip", "rstrip"}
 
 def tokenizer_file(tokenizer: Tokenizer) -> bytes:
     """The contents of a page's tokenizer.json; a ModelFileError says what a page cannot have."""
-    return json.dumps(tokenizer_spec(tokenizer), ensure_ascii=False, separators=(",", ":")).encode()
+    return written(tokenizer_spec(tokenizer))
+
+
+def written(spec: dict[str, Any]) -> bytes:
+    """A page's tokenizer.json."""
+    return json.dumps(spec, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def tokenizer_spec(tokenizer: Tokenizer) -> dict[str, Any]:
     """What a page needs of a tokenizer, as plain values."""
-    engine = tokenizer.engine
+    ends = {"bos": tokenizer.bos_id, "eos": tokenizer.eos_id, "stop": sorted(tokenizer.stop_ids)}
+    return engine_spec(tokenizer.engine) | ends
+
+
+def engine_spec(engine: Any) -> dict[str, Any]:
+    """The same of a tokenizer of the package `tokenizers`, of which nothing else is known."""
     state = json.loads(engine.to_str())
     classes = Classes()
     steps, takes_bytes = pre_tokenizer_steps(state["pre_tokenizer"], classes)
@@ -55,9 +65,7 @@ def tokenizer_spec(tokenizer: Tokenizer) -> dict[str, Any]:
         "after": after,
         "decoder": decoder(engine, state["decoder"]),
         "break": BREAK,
-        "bos": tokenizer.bos_id,
-        "eos": tokenizer.eos_id,
-        "stop": sorted(tokenizer.stop_ids),
+        "stop": [],
         "classes": classes.written(),
     }
 
@@ -86,7 +94,7 @@ def utf16_length(text: str) -> int:
 def bpe(model: dict[str, Any]) -> dict[str, Any]:
     """Byte-pair encoding. A merge is written as what it makes, by its distance from the merge before, and
     how long its left side is: two small numbers."""
-    for name in ("dropout", "continuing_subword_prefix", "end_of_word_suffix"):
+    for name in ("dropout", "continuing_subword_prefix"):
         if model.get(name):
             raise refusal(f"BPE with {name}={model[name]!r:.40}")
     vocabulary = model["vocab"]
@@ -103,6 +111,7 @@ def bpe(model: dict[str, Any]) -> dict[str, Any]:
         "fuseUnknown": bool(model.get("fuse_unk")),
         "byteFallback": bool(model.get("byte_fallback")),
         "wholeWords": bool(model.get("ignore_merges")),
+        "suffix": model.get("end_of_word_suffix") or "",
     }
 
 

@@ -36,7 +36,13 @@ function classify({ x }) {
   return { output: tensor(Float32Array.from({ length: 10 }, (_, place) => mean * 8 - Math.abs(place - 3)), [1, 10]) };
 }
 
+function pictures(count) {
+  return { pictures: tensor(Float32Array.from({ length: 16 * count }, (_, at) => (at % 3) - 1), [count, 1, 4, 4]) };
+}
+
 const FUNCTIONS = {
+  show_1_4_4: () => pictures(1),
+  show_3_4_4: () => pictures(3),
   greedy: step,
   sample: step,
   embed_16: embed,

@@ -15,7 +15,7 @@ import webgrad as wg
 
 from ..schedulers import Schedule, next_picture
 
-__all__ = ["Denoiser", "guided", "last_of"]
+__all__ = ["Denoiser", "guided", "last_of", "with_guidance"]
 
 Item = TypeVar("Item")
 Predict = Callable[[wg.Tensor, Any, Mapping[str, Any]], wg.Tensor]
@@ -91,3 +91,14 @@ def guided(prediction: wg.Tensor, scale: Any) -> wg.Tensor:
     plain, prompted = wg.split(prediction, 2, axis=0)
     found: wg.Tensor = plain + (prompted - plain) * scale
     return found
+
+
+def with_guidance(predict: Predict) -> Predict:
+    """The same prediction, guided where conditions have a scale: these are for twice as many pictures."""
+
+    def prediction(x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
+        if "scale" not in conditions:
+            return predict(x, timestep, conditions)
+        return guided(predict(wg.concat([x, x], axis=0), timestep, conditions), conditions["scale"])
+
+    return prediction

@@ -77,7 +77,7 @@ class LatentPipeline:
         """Pictures of latents, from -1 to 1; large ones are decoded in tiles."""
         return pictures_of(latents, self.vae, self._decode)
 
-    def _latent_size(self, size: tuple[int, int] | None) -> tuple[int, int]:
+    def latent_size(self, size: tuple[int, int] | None) -> tuple[int, int]:
         """The size of the latents, checked."""
         height, width = size or self.size
         step = self.vae.factor * self._stride

@@ -10,7 +10,7 @@ import webgrad as wg
 from ..autoencoders import AutoencoderKL, AutoencoderTiny
 from ..transformers import DiTTransformer
 from .classes import Classes, Labels, labels_of, numbers_of
-from .denoising import Denoiser, guided
+from .denoising import Denoiser, with_guidance
 from .latents import LatentPipeline, Preview
 
 __all__ = ["ClassConditional", "from_parts"]
@@ -28,7 +28,8 @@ class ClassConditional(LatentPipeline):
     ) -> None:
         super().__init__(vae, scheduler, transformer.config.sample_size, transformer.config.patch_size)
         self.transformer, self.labels = transformer, dict(labels or {})
-        self._plain, self._guided = Denoiser(self._predict), Denoiser(self._predict_guided)
+        self.prediction = with_guidance(self._predict)
+        self._denoiser = Denoiser(self.prediction)
 
     def steps(
         self,
@@ -44,15 +45,14 @@ class ClassConditional(LatentPipeline):
         """`count` pictures of a class, or of one class each, after each step; classes by number or name."""
         numbers = numbers_of(self.labels, classes, count, self.transformer.classes)
         generator, schedule = wg.random.Generator(seed), self.scheduler.schedule(steps)
-        noise = self._noise(noise, count, self._latent_size(size), generator)
+        noise = self._noise(noise, count, self.latent_size(size), generator)
         none = [self.transformer.classes] * count if guidance > 1 else []
         conditions: dict[str, Any] = {
             "classes": wg.asarray([*none, *numbers], dtype=wg.int32, device=self.device)
         }
         if none:
             conditions["scale"] = float(guidance)
-        denoiser = self._guided if none else self._plain
-        for moment in denoiser.run(noise * schedule.start, schedule, conditions, generator):
+        for moment in self._denoiser.run(noise * schedule.start, schedule, conditions, generator):
             yield Preview(moment.step, moment.steps, moment.latents, self)
 
     def with_scheduler(self, scheduler: Any) -> ClassConditional:
@@ -63,10 +63,6 @@ class ClassConditional(LatentPipeline):
         prediction = self.transformer(x, timestep, conditions["classes"])
         found: wg.Tensor = prediction[:, : x.shape[1]]  # what is behind it says how sure the network is
         return found
-
-    def _predict_guided(self, x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
-        twice = self._predict(wg.concat([x, x], axis=0), timestep, conditions)
-        return guided(twice, conditions["scale"])
 
 
 def from_parts(parts: Mapping[str, Any], settings: Mapping[str, Any], source: str) -> ClassConditional:

@@ -15,7 +15,7 @@ from ..prompts import Prompts
 from ..text_encoders import T5Encoder
 from ..transformers import PixArtTransformer
 from .asked import negatives_of, texts_of
-from .denoising import Denoiser, guided
+from .denoising import Denoiser, with_guidance
 from .latents import LatentPipeline, Preview
 
 __all__ = ["PixArt", "from_parts"]
@@ -34,7 +34,8 @@ class PixArt(LatentPipeline):
     ) -> None:
         super().__init__(vae, scheduler, transformer.config.sample_size, transformer.config.patch_size)
         self.transformer, self.prompts, self.text_encoder = transformer, prompts, text_encoder
-        self._plain, self._guided = Denoiser(self._predict), Denoiser(self._predict_guided)
+        self.prediction = with_guidance(self._predict)
+        self._denoiser = Denoiser(self.prediction)
         self._encode = wg.jit(lambda ids, seen: self.text_encoder(ids, seen))
 
     def steps(
@@ -53,14 +54,13 @@ class PixArt(LatentPipeline):
         `noise` stands for what a seed draws.
         """
         texts = texts_of(prompt)
-        latent = self._latent_size(size)
+        latent = self.latent_size(size)
         generator, schedule = wg.random.Generator(seed), self.scheduler.schedule(steps)
         noise = self._noise(noise, len(texts), latent, generator)
         with wg.no_grad():
             conditions = self._conditions(texts, negative, guidance, latent)
             begun = noise * schedule.start
-        denoiser = self._plain if guidance <= 1 else self._guided
-        for moment in denoiser.run(begun, schedule, conditions, generator):
+        for moment in self._denoiser.run(begun, schedule, conditions, generator):
             yield Preview(moment.step, moment.steps, moment.latents, self)
 
     def with_scheduler(self, scheduler: Any) -> PixArt:
@@ -90,10 +90,6 @@ class PixArt(LatentPipeline):
         prediction = self.transformer(x, timestep, **given)
         found: wg.Tensor = prediction[:, : x.shape[1]]  # what is behind it says how sure the network is
         return found
-
-    def _predict_guided(self, x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
-        twice = self._predict(wg.concat([x, x], axis=0), timestep, conditions)
-        return guided(twice, conditions["scale"])
 
 
 def from_parts(parts: Mapping[str, Any], settings: Mapping[str, Any], source: str) -> PixArt:

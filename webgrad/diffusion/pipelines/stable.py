@@ -18,7 +18,7 @@ from ..text_encoders import CLIPText
 from ..timesteps import sinusoids
 from ..unets import UNet2DCondition
 from .asked import negatives_of, texts_of
-from .denoising import Denoiser, guided
+from .denoising import Denoiser, with_guidance
 from .latents import LatentPipeline, Preview
 from .pictures import as_values, resized
 
@@ -53,8 +53,9 @@ class StableDiffusion(LatentPipeline):
         self.unet, self.encoders = unet, tuple(encoders)
         self.empty_is_zero = empty_is_zero  # whether no negative prompt means states of zeros
         self.is_large = unet.config.addition_embed_type == "text_time"
-        self._plain, self._guided = Denoiser(self._predict), Denoiser(self._predict_guided)
-        self._encode = wg.jit(self._states)
+        self.prediction = with_guidance(self._predict)
+        self._denoiser = Denoiser(self.prediction)
+        self._encode = wg.jit(self.states)
 
     def steps(
         self,
@@ -76,7 +77,7 @@ class StableDiffusion(LatentPipeline):
         a picture is to be made anew, and everything else stays. `noise` stands for what a seed draws.
         """
         texts = texts_of(prompt)
-        latent = self._latent_size(size)
+        latent = self.latent_size(size)
         begin = 0 if picture is None else min(max(steps - int(steps * strength), 0), steps - 1)
         generator, schedule = wg.random.Generator(seed), schedule_from(self.scheduler, steps, begin)
         noise = self._noise(noise, len(texts), latent, generator)
@@ -88,8 +89,7 @@ class StableDiffusion(LatentPipeline):
             if picture is not None:
                 begun, more = self._begun(picture, mask, noise, schedule, begin)
                 conditions |= more
-        denoiser = self._plain if guidance <= 1 else self._guided
-        for moment in denoiser.run(
+        for moment in self._denoiser.run(
             begun.x, schedule, conditions, generator, begin=begun.step, keep=begun.keep
         ):
             yield Preview(moment.step, moment.steps, moment.latents, self)
@@ -109,10 +109,6 @@ class StableDiffusion(LatentPipeline):
         found: wg.Tensor = self.unet(x, timestep, **given)
         return found
 
-    def _predict_guided(self, x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
-        twice = self._predict(wg.concat([x, x], axis=0), timestep, conditions)
-        return guided(twice, conditions["scale"])
-
     # What goes before the steps
 
     def _conditions(
@@ -128,12 +124,19 @@ class StableDiffusion(LatentPipeline):
             pooled = wg.concat([no_pooled, pooled], axis=0)
             found["scale"] = float(guidance)
         found["context"] = context
+        return found | self.extras(context.shape[0], pooled, latent, guidance)
+
+    def extras(
+        self, count: int, pooled: wg.Tensor, latent: tuple[int, int], guidance: Any
+    ) -> dict[str, wg.Tensor]:
+        """What some networks are told besides: a text's vector and the picture's size, how much is guided."""
+        found: dict[str, wg.Tensor] = {}
         if self.is_large:
             height, width = (each * self.vae.factor for each in latent)
-            sizes = wg.asarray([[height, width, 0, 0, height, width]], dtype=wg.float32, device=self.device)
-            found |= {"pooled": pooled, "sizes": wg.broadcast_to(sizes, (context.shape[0], 6))}
+            sizes = wg.asarray([[height, width, 0, 0, height, width]], dtype=wg.float32, device=pooled.device)
+            found |= {"pooled": pooled, "sizes": wg.broadcast_to(sizes, (count, 6))}
         if self.unet.config.time_cond_proj_dim is not None:
-            scale = wg.full((context.shape[0],), 1000.0 * (guidance - 1), device=self.device)
+            scale = wg.zeros(count, device=pooled.device) + 1000.0 * (guidance - 1)
             found["guidance"] = sinusoids(scale, self.unet.config.time_cond_proj_dim, shift=1.0)
         return found
 
@@ -142,7 +145,7 @@ class StableDiffusion(LatentPipeline):
         found: tuple[wg.Tensor, wg.Tensor] = self._encode(ids)
         return found
 
-    def _states(self, ids: Sequence[wg.Tensor]) -> tuple[wg.Tensor, wg.Tensor]:
+    def states(self, ids: Sequence[wg.Tensor]) -> tuple[wg.Tensor, wg.Tensor]:
         """The states of texts, and their vectors; the XL class takes the states before the last layer."""
         found = [encoder(each) for (_, encoder), each in zip(self.encoders, ids, strict=True)]
         states = [each.every[-2] if self.is_large else each.last for each in found]

@@ -15,7 +15,7 @@ from ...arrays import Array
 from ..schedulers import DDIM
 from .asked import noise_of
 from .classes import Classes, Labels, labels_of, numbers_of
-from .denoising import Denoiser, guided, last_of
+from .denoising import Denoiser, last_of, with_guidance
 from .latents import Preview
 
 __all__ = ["Unconditional", "from_parts"]
@@ -27,7 +27,8 @@ class Unconditional:
     def __init__(self, unet: Any, scheduler: Any = None, labels: Labels | Sequence[str] = ()) -> None:
         self.unet, self.scheduler = unet, scheduler or DDIM()
         self.labels = dict(labels) if isinstance(labels, Mapping) else dict(enumerate(labels))
-        self._plain, self._guided = Denoiser(self._predict), Denoiser(self._predict_guided)
+        self.prediction = with_guidance(self._predict)
+        self._denoiser = Denoiser(self.prediction)
 
     @property
     def device(self) -> Any:
@@ -66,8 +67,7 @@ class Unconditional:
         schedule = self.scheduler.schedule(steps)
         shape = (count, self.unet.config.in_channels, *(size or self.size))
         noise = noise_of(noise, shape, generator, self.device)
-        denoiser = self._guided if "scale" in conditions else self._plain
-        for moment in denoiser.run(noise * schedule.start, schedule, conditions, generator):
+        for moment in self._denoiser.run(noise * schedule.start, schedule, conditions, generator):
             yield Preview(moment.step, moment.steps, moment.latents, self)
 
     def __call__(self, count: int = 1, **options: Any) -> Array:
@@ -107,9 +107,6 @@ class Unconditional:
     def _predict(self, x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
         found: wg.Tensor = self.unet(x, timestep, conditions.get("classes"))
         return found
-
-    def _predict_guided(self, x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
-        return guided(self._predict(wg.concat([x, x], axis=0), timestep, conditions), conditions["scale"])
 
 
 def from_parts(parts: Mapping[str, Any], settings: Mapping[str, Any], source: str) -> Unconditional:

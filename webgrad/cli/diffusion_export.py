@@ -1,0 +1,60 @@
+"""`webgrad export FOLDER OUT` of a diffusion model: a page that paints step by step.
+
+In: the options of `webgrad export`. Out: the page, and what kind it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+import webgrad as wg
+
+from ..web.painting import export_diffusion
+from .options import checked, count
+
+__all__ = ["add_painting", "export_painting", "is_diffusion"]
+
+INDEXES = ("model_index.json", "model.json")  # of diffusers' folders, and of graphs of TensorFlow.js
+
+
+def is_diffusion(model: str) -> bool:
+    """Whether a word is the path of a folder with a diffusion model."""
+    return any((Path(model) / each).is_file() for each in INDEXES)
+
+
+def export_painting(
+    options: argparse.Namespace, title: str, report: Callable[[str], None]
+) -> tuple[Path, str]:
+    """Write the page; gives its path and kind."""
+    page = export_diffusion(
+        wg.diffusion.load(options.model, device=options.device),
+        options.out,
+        counts=options.count,
+        sizes=options.size,
+        guidance=options.guidance,
+        name=title,
+        single_file=options.single_file,
+        overwrite=options.force,
+        report=report,
+    )
+    return page, "painting"
+
+
+def add_painting(parser: argparse.ArgumentParser) -> None:
+    """The options of a page that paints; each may stand there several times but for the last."""
+    some = "of a diffusion model: how many pictures at once; several give a choice"
+    parser.add_argument("--count", type=count, action="append", default=[], metavar="N", help=some)
+    size = checked(_size, "a side's length, or HEIGHTxWIDTH")
+    sizes = "of a diffusion model: how large pictures are (default: as it was trained for)"
+    parser.add_argument("--size", type=size, action="append", default=[], metavar="HEIGHTxWIDTH", help=sizes)
+    much = "of a diffusion model: what the page begins with; 1 leaves guidance out, which halves the work"
+    parser.add_argument("--guidance", type=float, metavar="G", help=much)
+
+
+def _size(text: str) -> tuple[int, int]:
+    sides = [int(each) for each in text.lower().split("x")]
+    if len(sides) > 2 or not all(0 < each < 1 << 16 for each in sides):
+        raise ValueError
+    return sides[0], sides[-1]
