@@ -28,12 +28,14 @@ __all__ = [
     "Node",
     "Reference",
     "Value",
+    "check_node",
     "contents_of",
     "last_uses",
     "names_read",
 ]
 
 MOST_NODES = 1 << 18  # with those of functions, at each call
+MOST_CALLS = 128  # of functions within each other
 MOST_ALIKE = 8  # arrays that look alike and are compared with each other
 AI_ONNX = ("", "ai.onnx")  # both are the standard's own domain
 
@@ -144,8 +146,13 @@ def contents_of(model: Message, folder: Path | None, source: str) -> Contents:
 def _check_calls(graph: Graph, builder: _Builder) -> None:
     """Refuse functions that call themselves, and those that call each other so often that they never end."""
     sizes: dict[int, int] = {}
+    depths: dict[int, int] = {}
     for function in _called_last(builder):
         sizes[id(function)] = _size(function.nodes, sizes)
+        depth = 1 + max([depths[id(each)] for each in _called(function.nodes)], default=0)
+        if depth > MOST_CALLS:
+            builder.fail(f"its functions call each other more than {MOST_CALLS} deep")
+        depths[id(function)] = depth
     if _size(graph.nodes, sizes) > MOST_NODES:
         builder.fail(f"with the functions that it calls it has more than {MOST_NODES:,} nodes")
 
@@ -228,7 +235,7 @@ class _Builder:
             if operator is not None:
                 names = tuple(message.input), tuple(message.output)
                 made = Node(label, operator, *names, attributes, refers)
-                _check(made)
+                check_node(made)
                 yield made
             for name in filter(None, message.output):
                 if name in written:
@@ -371,7 +378,7 @@ _ATTRIBUTES: Mapping[str, Any] = {
 }
 
 
-def _check(node: Node) -> None:
+def check_node(node: Node) -> None:
     """Refuse attributes and inputs that a node's operator does not have."""
     operator = node.operator
     if isinstance(operator, Function):
