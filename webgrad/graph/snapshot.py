@@ -188,7 +188,7 @@ def walk(roots: Sequence[Node]) -> Walk:
                 number = len(nodes)
                 if sig.op is SCALAR and node.sig.op not in _COMPOSED:
                     value = each.storage
-                    key = (node.sig.op, inputs.index(each), sig, value)
+                    key: tuple[Any, ...] = (node.sig.op, inputs.index(each), sig, value)
                     if not value:  # -0.0 equals 0.0
                         key = (*key, copysign(1.0, value))
                     number = scalars.setdefault(key, number)
