@@ -37,7 +37,14 @@ SUITES: Mapping[str, Suite] = {
     ),
     "diffusers": Suite(
         ROOT / ".venv-diffusers",
-        ("diffusers==0.42.0", "transformers==5.23.0", "accelerate==1.15.0"),
+        (
+            "diffusers==0.42.0",
+            "transformers==5.23.0",
+            "accelerate==1.15.0",
+            "peft==0.21.2",
+            "sentencepiece==0.2.3",
+            "protobuf==7.36.2",  # which T5's tokenizer is read with
+        ),
         ("tests/diffusers",),
     ),
 }

@@ -97,6 +97,8 @@ _missed = _Missed()
 
 def has_numpy() -> bool:
     """Whether NumPy is installed; it is imported then."""
+    if "__version__" in np.__dict__:  # it is loaded
+        return True
     if _missed.holds():
         return False
     try:

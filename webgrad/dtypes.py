@@ -155,7 +155,8 @@ def as_dtype(value: Any) -> DType:
         found = None
     if found is None and value is not None and has_numpy():
         try:
-            found = _by_numpy().get(np.dtype(value).newbyteorder("="))
+            known = _by_numpy()
+            found = known.get(value) or known.get(np.dtype(value).newbyteorder("="))
         except (TypeError, ValueError):  # a bad description of fields is a ValueError
             found = None
     if found is None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from tests.diffusers.models import diffusers, drawn, transformers, varied
+from tests.diffusers.models import diffusers, drawn, torch, transformers, varied
 from webgrad.diffusion.folder import load
 
 DEVICES = ["cpu", pytest.param("webgpu:0", marks=pytest.mark.gpu)]
@@ -161,4 +161,34 @@ def test_pictures_without_a_text(tmp_path: Path) -> None:
     for time in scheduler.timesteps:
         wanted = scheduler.step(model(wanted, time).sample, time, wanted).prev_sample
     last = list(ours.steps(2, steps=4, noise=wg.asarray(noise.numpy())))[-1]
+    assert np.abs(last.latents.numpy() - wanted.numpy()).max() < TOLERANCE
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_what_is_saved_is_read_by_diffusers(device: str, tmp_path: Path) -> None:
+    wg.random.seed(2)
+    config = wg.diffusion.UNet2DConfig(
+        sample_size=12,
+        in_channels=1,
+        out_channels=1,
+        block_out_channels=(16, 32),
+        down_block_types=("DownBlock2D", "AttnDownBlock2D"),
+        up_block_types=("AttnUpBlock2D", "UpBlock2D"),
+        layers_per_block=1,
+        norm_num_groups=8,
+        num_class_embeds=3,
+    )
+    unet = wg.diffusion.UNet2D(config).eval().to(device=device)
+    ours = wg.diffusion.Unconditional(unet, wg.diffusion.FlowMatching(shift=2.0), ["cat", "dog"])
+    wg.diffusion.save(ours, tmp_path / "model")
+    theirs = diffusers.DDPMPipeline.from_pretrained(tmp_path / "model")
+    assert isinstance(theirs.scheduler, diffusers.FlowMatchEulerDiscreteScheduler)
+    theirs.scheduler.set_timesteps(4)
+    noise = drawn(2, 1, 12, 12)
+    wanted = noise
+    for time in theirs.scheduler.timesteps:
+        plain, named = (theirs.unet(wanted, time, torch.tensor(each)).sample for each in ([2, 2], [0, 1]))
+        wanted = theirs.scheduler.step(plain + 3.0 * (named - plain), time, wanted).prev_sample
+    options: Any = {"classes": ["cat", "dog"], "guidance": 3.0, "steps": 4}
+    last = list(ours.steps(2, noise=wg.asarray(noise.numpy(), device=device), **options))[-1]
     assert np.abs(last.latents.numpy() - wanted.numpy()).max() < TOLERANCE

@@ -46,10 +46,17 @@ def test_seeds_repeat_and_steps_are_captured_once() -> None:
     pipe = pipeline()
     first = pipe(2, steps=3, seed=5)
     assert (pipe(2, steps=3, seed=5) == first).all()
-    assert "1 captured" in repr(pipe._denoiser._step)
+    assert "1 captured" in repr(pipe._plain._step)
     assert (pipe(2, steps=3, seed=6) != first).any()
     assert first.shape == (2, 8, 8, 3)
     assert first.dtype == np.uint8
+
+
+def test_steps_that_know_four_before_are_captured_once() -> None:
+    pipe = pipeline().with_scheduler(wg.diffusion.PNDM(skip_prk_steps=True))
+    previews = list(pipe.steps(1, steps=6, seed=5))
+    assert [each.step for each in previews] == [1, 2, 3, 4, 5, 6, 7]
+    assert "1 captured" in repr(pipe._plain._step)
 
 
 def test_a_folder_gives_the_pictures_of_its_network(tmp_path: Path) -> None:
@@ -108,3 +115,67 @@ def test_pictures_are_bytes_and_values() -> None:
     assert as_values(picture[:, :, 0]).shape == (1, 3, 2, 3)
     with pytest.raises(wg.ShapeError, match="a picture is"):
         as_values(np.zeros((2, 3, 2)))
+
+
+def of_classes(known: int = 3, labels: Any = ("cat, tabby", "Ankle boot")) -> wg.diffusion.Unconditional:
+    return wg.diffusion.Unconditional(
+        pipeline(num_class_embeds=known).unet, wg.diffusion.FlowMatching(), labels
+    )
+
+
+def test_classes_have_names() -> None:
+    pipe = of_classes()
+    wanted = pipe(2, steps=2, seed=0, classes=[0, 1])
+    assert (pipe(2, steps=2, seed=0, classes=["Tabby", "boot"]) == wanted).all()
+    for name, message in (("dog", "no class has the name 'dog'"), ("a", "several classes have the name 'a'")):
+        with pytest.raises(wg.ArgumentError, match=message):
+            pipe(1, classes=name)
+    with pytest.raises(wg.ArgumentError, match=r"classes 0 to 2, and it was asked for \[3\]"):
+        pipe(1, classes=3)
+    with pytest.raises(wg.ArgumentError, match="there are 1 pictures, and classes for 2"):
+        pipe(1, classes=[0, 1])
+    with pytest.raises(wg.ArgumentError, match="knows no classes"):
+        pipeline()(1, classes=1)
+
+
+def test_guidance_is_by_what_no_class_gives() -> None:
+    pipe = of_classes()
+    noise = wg.random.Generator(1).normal((1, 3, 8, 8))
+
+    def velocity(number: int) -> Any:
+        return pipe.unet(noise, 1000.0, wg.asarray([number])).numpy()
+
+    [preview] = pipe.steps(1, steps=1, noise=noise, classes=1, guidance=3.0)
+    wanted = noise.numpy() - (velocity(2) + 3.0 * (velocity(1) - velocity(2)))
+    np.testing.assert_allclose(preview.latents.numpy(), wanted, atol=1e-5)
+    assert (pipe(1, steps=2, seed=0) == pipe(1, steps=2, seed=0, classes=2)).all()
+    with pytest.raises(wg.ArgumentError, match="knows what no class is"):
+        of_classes(2)(1, classes=1, guidance=2.0)
+    with pytest.raises(wg.ArgumentError, match="is for pictures of a class"):
+        pipeline()(1, guidance=2.0)
+
+
+def test_a_saved_folder_gives_the_same_pictures(tmp_path: Path) -> None:
+    pipe = of_classes()
+    wanted = pipe(2, steps=2, seed=0, classes=[0, 1], guidance=2.0)
+    found = load(wg.diffusion.save(pipe, tmp_path / "model"))
+    assert found.labels == pipe.labels
+    assert found.scheduler == pipe.scheduler
+    assert (found(2, steps=2, seed=0, classes=[0, 1], guidance=2.0) == wanted).all()
+    (tmp_path / "model" / "unet" / "more.safetensors").write_bytes(b"")
+    with pytest.raises(wg.ModelFileError, match="has other weights already"):
+        wg.diffusion.save(pipe, tmp_path / "model")
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(wg.ModelFileError, match="file"):
+        wg.diffusion.save(pipe, tmp_path / "file")
+    with pytest.raises(wg.ArgumentError, match="not UNet2D"):
+        wg.diffusion.save(pipe.unet, tmp_path / "other")
+
+
+@pytest.mark.parametrize("labels", [["cat"], {"0": 1}, {"-1": "cat"}, {"cat": "0"}, "cat"])
+def test_damaged_names_of_classes_are_an_error_that_names_the_file(labels: Any, tmp_path: Path) -> None:
+    folder = wg.diffusion.save(of_classes(), tmp_path / "model")
+    index = json.loads((folder / "model_index.json").read_text())
+    (folder / "model_index.json").write_text(json.dumps(index | {"id2label": labels}))
+    with pytest.raises(wg.ModelFileError, match="model: id2label is no table"):
+        load(folder)

@@ -14,6 +14,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+import webgrad as wg
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -120,3 +122,29 @@ def test_mistakes_in_a_command_are_one_line(command: str, message: str, tmp_path
     assert done.returncode
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_diffusion(clothes: Path) -> None:
+    files = [
+        "--checkpoint",
+        "run.safetensors",
+        "--model",
+        "model",
+        "--samples",
+        "all.png",
+        "--curve",
+        "c.svg",
+    ]
+    done = run("diffusion.py", "--quick", "--data", ".", *files, folder=clothes)
+    assert done.returncode == 0, done.stderr
+    assert "4/4  loss " in done.stderr
+    assert "4 steps; loss " in done.stdout
+    pipe = wg.diffusion.load(clothes / "model")
+    assert pipe(1, classes="boot", guidance=2.0, steps=2, seed=0).shape == (1, 28, 28, 1)
+    assert wg.io.read_picture(clothes / "all.png").shape == (10 * 56, 56, 3)
+    assert len(ElementTree.parse(clothes / "c.svg").findall(".//{*}path")) >= 3
+    weights = clothes / "model" / "unet" / "diffusion_pytorch_model.safetensors"
+    before = weights.read_bytes()
+    again = run("diffusion.py", "--quick", "--data", ".", *files, folder=clothes)  # nothing is left to do
+    assert "going on after step 4" in again.stderr
+    assert weights.read_bytes() == before

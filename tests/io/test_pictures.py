@@ -110,6 +110,31 @@ def test_damaged_and_foreign_pictures(tmp_path: Path, monkeypatch: pytest.Monkey
         wg.io.read_picture(tmp_path / "none.png")
 
 
+def test_written_pictures_are_read_again(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    path = tmp_path / "a.png"
+    for shape in ((1, 1), (5, 3), (5, 3, 1), (2, 7, 3)):
+        picture = random.integers(0, 256, shape)
+        wg.io.write_picture(path, picture, {"Prompt": "ein Bär", "": ""})
+        colours = picture if len(shape) == 3 else picture[:, :, None]
+        np.testing.assert_array_equal(wg.io.read_picture(path), np.broadcast_to(colours, (*shape[:2], 3)))
+    assert b"iTXtPrompt\0\0\0\0\0" + "ein Bär".encode() in path.read_bytes()
+    for wrong in (np.zeros((2, 2, 4), int), np.zeros((0, 2), int), np.zeros((2, 2)), np.full((2, 2), 256)):
+        with pytest.raises(wg.ShapeError, match="a picture to write is bytes"):
+            wg.io.write_picture(path, wrong)
+    assert wg.io.picture_texts(path) == {"Prompt": "ein Bär", "Comment": ""}
+    Image = pytest.importorskip("PIL.Image")
+    with Image.open(path) as opened:
+        assert opened.text["Prompt"] == "ein Bär"
+
+
+def test_rows_are_filtered_where_that_is_shorter(tmp_path: Path) -> None:
+    slope = np.add.outer(np.arange(120), np.arange(130))[:, :, None] + np.asarray([0, 3, 5])
+    wg.io.write_picture(tmp_path / "a.png", slope)
+    assert (wg.io.read_picture(tmp_path / "a.png") == slope).all()
+    assert (tmp_path / "a.png").stat().st_size < 1000  # bytes of 46,800
+
+
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
 def test_sounds(width: int, tmp_path: Path) -> None:
     wanted = np.asarray([[0, 0.5], [-0.5, -1], [0.25, 0]], np.float32)

@@ -6,19 +6,48 @@ Like any other program this uses webgrad's public names only.
 from __future__ import annotations
 
 from .folder import load
-from .pipelines.stable import Preview, StableDiffusion
+from .pipelines.latents import Preview
+from .pipelines.of_classes import ClassConditional
+from .pipelines.pixart import PixArt
+from .pipelines.stable import StableDiffusion
 from .pipelines.unconditional import Unconditional
-from .schedulers import DDIM, DDPM, LCM, DPMSolver, Euler, EulerAncestral, FlowMatching
+from .pipelines.wuerstchen import Wuerstchen, WuerstchenDecoder, WuerstchenPrior
+from .saving import save
+from .schedulers import (
+    DDIM,
+    DDPM,
+    LCM,
+    PNDM,
+    DDPMWuerstchen,
+    DPMSolver,
+    Euler,
+    EulerAncestral,
+    FlowMatching,
+)
+from .transformers import (
+    DiTTransformer,
+    DiTTransformerConfig,
+    PixArtTransformer,
+    PixArtTransformerConfig,
+)
 from .unets import UNet2D, UNet2DCondition, UNet2DConditionConfig, UNet2DConfig
 
 __all__ = [
     "DDIM",
     "DDPM",
     "LCM",
+    "PNDM",
+    "ClassConditional",
+    "DDPMWuerstchen",
     "DPMSolver",
+    "DiTTransformer",
+    "DiTTransformerConfig",
     "Euler",
     "EulerAncestral",
     "FlowMatching",
+    "PixArt",
+    "PixArtTransformer",
+    "PixArtTransformerConfig",
     "Preview",
     "StableDiffusion",
     "UNet2D",
@@ -26,5 +55,9 @@ __all__ = [
     "UNet2DConditionConfig",
     "UNet2DConfig",
     "Unconditional",
+    "Wuerstchen",
+    "WuerstchenDecoder",
+    "WuerstchenPrior",
     "load",
+    "save",
 ]

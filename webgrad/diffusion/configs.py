@@ -23,6 +23,7 @@ Idle = Mapping[str, Sequence[Any]]
 MOST = {
     "layers_per_block": 64, "transformer_layers_per_block": 64, "num_encoder_blocks": 64,
     "num_decoder_blocks": 64, "num_hidden_layers": 256, "num_layers": 256, "num_train_timesteps": 100_000,
+    "depth": 256, "blocks": 64, "levels": 16, "bottleneck_blocks": 256,
 }  # fmt: skip
 
 

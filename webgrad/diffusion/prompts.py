@@ -31,7 +31,7 @@ class Prompts:
 
     @classmethod
     def from_folder(cls, folder: Path, length: int | None = None) -> Prompts:
-        """The tokenizer of a folder of diffusers."""
+        """The tokenizer of a folder of diffusers, which says the length where none is given."""
         settings = (
             _json(folder / "tokenizer_config.json") if (folder / "tokenizer_config.json").exists() else {}
         )
@@ -83,13 +83,18 @@ class Prompts:
 
     def ids(self, texts: Sequence[str]) -> Array:
         """Ids (n, length): the beginning of a text that is too long, and padding behind one that is short."""
-        rows = []
+        return self.tokens(texts)[0]
+
+    def tokens(self, texts: Sequence[str]) -> tuple[Array, Array]:
+        """Ids (n, length), and for each of them whether it is of the text, and no padding."""
+        rows, counts = [], []
         for text in texts:
             found = self._engine.encode(text, add_special_tokens=False).ids
             begun = [] if self.start is None else [self.start]
             ids = [*begun, *found[: self.length - len(begun) - 1], self.end]
             rows.append(ids + [self.padding] * (self.length - len(ids)))
-        return np.asarray(rows, np.int32)
+            counts.append(len(ids))
+        return np.asarray(rows, np.int32), np.arange(self.length) < np.asarray(counts)[:, None]
 
 
 def _content(token: Any) -> Any:

@@ -13,7 +13,7 @@ from webgrad import nn
 
 from .activations import activation
 
-__all__ = ["Downsample", "Residual", "ResidualSettings", "Upsample"]
+__all__ = ["Downsample", "PlaceNorm", "Residual", "ResidualSettings", "Upsample"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,17 @@ class ResidualSettings:
     dropout: float = 0.0
     scales: bool = False  # whether the time step scales too, besides being added
     divisor: float = 1.0  # of the sum
+
+
+class PlaceNorm(nn.LayerNorm):
+    """Layer norm over the channels of each place of a picture, without weights."""
+
+    def __init__(self, channels: int, epsilon: float = 1e-6) -> None:
+        super().__init__(channels, eps=epsilon, elementwise_affine=False)
+
+    def forward(self, x: wg.Tensor) -> wg.Tensor:
+        """x (n, channels, height, width)."""
+        return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
 
 class Residual(nn.Module):

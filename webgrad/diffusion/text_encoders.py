@@ -53,9 +53,9 @@ class CLIPText(nn.Module):
             nn.Linear(config.hidden_size, config.projection_dim, bias=False) if projects else nn.Identity()
         )
 
-    def forward(self, ids: wg.Tensor) -> CLIPTextStates:
-        """ids (n, length) of integers."""
-        every = self.text_model.states(ids)
+    def forward(self, ids: wg.Tensor, seen: wg.Tensor | None = None) -> CLIPTextStates:
+        """ids (n, length) of integers, seen (n, length): which of them attention looks at, all if None."""
+        every = self.text_model.states(ids, seen)
         last = self.text_model.final_layer_norm(every[-1])
         end = _end_of_text(ids, self.config.eos_token_id)
         pooled = wg.sum(last * end[:, :, None].astype(last.dtype), axis=1)
@@ -76,11 +76,12 @@ class _CLIPTextModel(nn.Module):
         self.encoder = _Layers([_CLIPLayer(config) for _ in range(config.num_hidden_layers)])
         self.final_layer_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
 
-    def states(self, ids: wg.Tensor) -> list[wg.Tensor]:
+    def states(self, ids: wg.Tensor, seen: wg.Tensor | None) -> list[wg.Tensor]:
         """The states before the first layer and after each one."""
+        mask = None if seen is None else seen[:, None, None, :]
         every = [self.embeddings(ids)]
         for layer in self.encoder.layers:
-            every.append(layer(every[-1]))
+            every.append(layer(every[-1], mask))
         return every
 
 
@@ -98,7 +99,7 @@ class _CLIPEmbeddings(nn.Module):
 
     def forward(self, ids: wg.Tensor) -> wg.Tensor:
         found: wg.Tensor = self.token_embedding(ids) + self.position_embedding.weight[: ids.shape[1]]
-        return found
+        return found.astype(wg.float32)  # whatever weights are stored in
 
 
 class _CLIPLayer(nn.Module):
@@ -111,8 +112,8 @@ class _CLIPLayer(nn.Module):
         self.mlp = _CLIPNetwork(config)
         self.layer_norm2 = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
 
-    def forward(self, x: wg.Tensor) -> wg.Tensor:
-        x = x + self.self_attn(self.layer_norm1(x))
+    def forward(self, x: wg.Tensor, mask: wg.Tensor | None = None) -> wg.Tensor:
+        x = x + self.self_attn(self.layer_norm1(x), mask)
         found: wg.Tensor = x + self.mlp(self.layer_norm2(x))
         return found
 
@@ -125,14 +126,14 @@ class _CLIPAttention(nn.Module):
         self.q_proj, self.k_proj = nn.Linear(width, width), nn.Linear(width, width)
         self.v_proj, self.out_proj = nn.Linear(width, width), nn.Linear(width, width)
 
-    def forward(self, x: wg.Tensor) -> wg.Tensor:
+    def forward(self, x: wg.Tensor, mask: wg.Tensor | None = None) -> wg.Tensor:
         n, length, width = x.shape
         by_heads = (n, length, self.heads, width // self.heads)
         queries, keys, values = (
             project(x).reshape(by_heads).permute(0, 2, 1, 3)
             for project in (self.q_proj, self.k_proj, self.v_proj)
         )
-        mixed = wg.scaled_dot_product_attention(queries, keys, values, is_causal=True)
+        mixed = wg.scaled_dot_product_attention(queries, keys, values, mask, is_causal=True)
         found: wg.Tensor = self.out_proj(mixed.permute(0, 2, 1, 3).reshape(x.shape))
         return found
 
@@ -176,7 +177,7 @@ class T5Encoder(nn.Module):
 
     def forward(self, ids: wg.Tensor, seen: wg.Tensor | None = None) -> wg.Tensor:
         """ids (n, length), seen (n, length): which tokens there are. States (n, length, width)."""
-        x = self.shared(ids)
+        x = self.shared(ids).astype(wg.float32)  # whatever weights are stored in
         bias = self.encoder.block[0].layer[0].SelfAttention.distances(ids.shape[1])
         if seen is not None:
             bias = wg.where(seen.astype(wg.bool)[:, None, None, :], bias, -math.inf)

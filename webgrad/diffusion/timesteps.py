@@ -6,13 +6,14 @@ In: numbers (n,). Out: their vectors (n, width).
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import webgrad as wg
 from webgrad import nn
 
 from .activations import activation
 
-__all__ = ["FourierFeatures", "TimestepEmbedding", "sinusoids"]
+__all__ = ["FourierFeatures", "TimestepEmbedding", "sinusoids", "time_of_each"]
 
 LONGEST = 10_000.0  # the longest period, in time steps over 2 π
 
@@ -35,6 +36,12 @@ def sinusoids(
     parts = [wg.sin(angles), wg.cos(angles)]
     found: wg.Tensor = wg.concat(parts[::-1] if cosine_first else parts, axis=-1)
     return wg.pad(found, ((0, 0), (0, 1))) if width % 2 else found
+
+
+def time_of_each(x: wg.Tensor, steps: Any) -> wg.Tensor:
+    """A time step for each picture of x, of one for all or of one each."""
+    given = steps if isinstance(steps, wg.Tensor) else wg.asarray(steps, device=x.device)
+    return wg.broadcast_to(given.reshape(-1), (x.shape[0],))
 
 
 class TimestepEmbedding(nn.Module):

@@ -18,7 +18,7 @@ from .attention import PictureAttention, SpatialTransformer
 from .blocks import DownBlock, MidBlock, UpBlock
 from .configs import Idle, by_block
 from .residual import Downsample, ResidualSettings, Upsample
-from .timesteps import FourierFeatures, TimestepEmbedding, sinusoids
+from .timesteps import FourierFeatures, TimestepEmbedding, sinusoids, time_of_each
 
 __all__ = ["UNet2D", "UNet2DCondition", "UNet2DConditionConfig", "UNet2DConfig"]
 
@@ -88,6 +88,11 @@ class _UNet(nn.Module):
     conv_norm_out: nn.GroupNorm
     conv_out: nn.Conv2d
 
+    @property
+    def device(self) -> Any:
+        """Where its weights are."""
+        return self.conv_in.weight.device
+
     def _through(
         self, x: wg.Tensor, time: wg.Tensor, context: wg.Tensor | None = None, seen: wg.Tensor | None = None
     ) -> wg.Tensor:
@@ -118,12 +123,6 @@ def _ways(channels: Channels, layers: list[int]) -> tuple[list[tuple[int, int]],
             last = outputs
         up.append(inputs)
     return down, up
-
-
-def _time_features(x: wg.Tensor, steps: Any) -> wg.Tensor:
-    """A time step for each picture, of one for all or of one each."""
-    given = steps if isinstance(steps, wg.Tensor) else wg.asarray(steps, device=x.device)
-    return wg.broadcast_to(given.reshape(-1), (x.shape[0],))
 
 
 class UNet2D(_UNet):
@@ -186,7 +185,7 @@ class UNet2D(_UNet):
         """x (n, channels, height, width), steps a number or (n,), classes (n,)."""
         config = self.config
         x = 2 * x - 1 if config.center_input_sample else x
-        numbers = _time_features(x, steps)
+        numbers = time_of_each(x, steps)
         time = self.time_embedding(self._features(numbers))
         if self.class_embedding is not None:
             time = time + _classified(self, classes, self._features)
@@ -338,7 +337,7 @@ class UNet2DCondition(_UNet):
         """
         config = self.config
         x = 2 * x - 1 if config.center_input_sample else x
-        time = self.time_embedding(self._features(_time_features(x, steps)), guidance)
+        time = self.time_embedding(self._features(time_of_each(x, steps)), guidance)
         if self.class_embedding is not None:
             time = time + _classified(self, classes, self._features)
         if self.add_embedding is not None:

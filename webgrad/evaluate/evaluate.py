@@ -24,6 +24,7 @@ from ..graph.snapshot import Snapshot, Walk, snapshot, walk
 from ..graph.trace import refuse_in_trace
 from ..observing import observers, stage
 from ..runtime.buffers import naming
+from ..runtime.collector import collector_paused
 from ..runtime.device import CpuDevice
 from ..schedule.pairs import split_pairs
 from ..tuning import is_on
@@ -271,7 +272,7 @@ def _made(
     blame, where its number is known.
     """
     try:
-        with stage("plan"):
+        with stage("plan"), collector_paused():
             return _planned(roots, walked, changed, varying, captured=captured)
     except WebgradError as error:
         blamed = getattr(error, "value", len(walked.nodes))

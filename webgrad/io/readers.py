@@ -22,6 +22,8 @@ from .numpy_files import MAGIC as NUMPY_MAGIC
 from .numpy_files import read_npy, read_npz
 from .quantised_rows import Blocks
 from .safetensors_files import INDEX, read_folder, read_index, read_safetensors
+from .tfjs_files import NAME as TFJS
+from .tfjs_files import read_tfjs
 from .torch_files import is_of_torch, read_pt
 from .weights import Contents, Weights
 
@@ -33,6 +35,7 @@ READERS: dict[str, Reader] = {
     ".safetensors": read_safetensors,
     ".npz": read_npz,
     ".npy": read_npy,
+    ".json": read_tfjs,
 }
 TORCH = (".pt", ".pth", ".bin", ".ckpt")  # which others than torch use, too: their first bytes say
 PICKLED = (*TORCH, ".pkl", ".pickle", ".joblib")
@@ -42,6 +45,8 @@ _PICKLE = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
 
 def open(path: str | os.PathLike[str]) -> Weights:
     """A file of weights (.gguf, .safetensors, .npz, .npy, .pt), or a folder of safetensors, as a mapping.
+
+    So is the model.json of TensorFlow.js, or its folder.
 
     Tensors are read when they are asked for. See `Weights`.
 
@@ -107,7 +112,7 @@ def _reader(path: Path) -> Reader:
 
 
 def _reader_of_folder(path: Path) -> Reader:
-    """Of a folder: its safetensors, or its only .gguf file."""
+    """Of a folder: its safetensors, its only .gguf file, or its model.json."""
     with shield:
         try:
             names = sorted(os.listdir(path))  # noqa: PTH208
@@ -120,6 +125,8 @@ def _reader_of_folder(path: Path) -> Reader:
         return lambda folder: read_gguf(folder / models[0])
     if models:
         raise wg.ModelFileError(f"{path} has several .gguf files: give one of them, {', '.join(models[:8])}")
+    if TFJS in names:
+        return lambda folder: read_tfjs(folder / TFJS)
     pickled = [name for name in names if name.endswith(TORCH)]
     if pickled:
         raise wg.ModelFileError(

@@ -6,10 +6,8 @@ then tensors are views of the mapped file. An index names files beside itself, a
 
 from __future__ import annotations
 
-import json
 import math
 import os
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ import webgrad as wg
 from ..arrays import Array, np
 from ..dtypes import REAL, complex64
 from ..runtime.shield import shield
+from .json_files import checked_object, read_object
 from .memory_map import is_possible, map_file, shown, view_of
 from .weights import Contents, Row
 
@@ -26,8 +25,6 @@ __all__ = ["CODES", "HEADER", "INDEX", "SUFFIX", "TENSORS", "read_folder", "read
 SUFFIX = ".safetensors"
 INDEX = ".safetensors.index.json"
 HEADER, TENSORS = 1 << 23, 1 << 15  # the limits of a file: bytes of its header, and how many tensors
-_MOST = {b"{": 2 * TENSORS, b'"': 1 << 20, b",": 1 << 20}  # in JSON; its texts may have some of their own
-_LISTED = 1 << 25  # bytes of an index; by its quotes it has up to 262,144 tensors
 _SHARDS = 10_000
 CODES: dict[str, np.dtype[Any]] = {
     each.short.upper(): each.numpy.newbyteorder("<") for each in (*REAL, complex64)
@@ -43,9 +40,8 @@ def read_safetensors(path: Path) -> Contents:
     if length > HEADER:
         raise wg.ModelFileError(f"{path} has a header of {length:,} bytes, and the limit is {HEADER:,}")
     text = data[8 : 8 + length].tobytes()
-    _check_counts(path, text)
+    header = checked_object(path, text)
     _check_by_its_package(path)
-    header = _parsed(path, text)
     metadata = header.pop("__metadata__", None) or {}
     if len(header) > TENSORS:
         raise wg.ModelFileError(f"{path} has {len(header):,} tensors, and the limit is {TENSORS:,}")
@@ -62,15 +58,6 @@ def read_safetensors(path: Path) -> Contents:
     return Contents("safetensors", dict(metadata), rows)
 
 
-def _check_counts(path: Path, text: bytes) -> None:
-    """Whether JSON has few enough parts, before anything is made of them."""
-    for mark, most in _MOST.items():
-        if text.count(mark) > most:
-            raise wg.ModelFileError(
-                f"{path} lists too much: {text.count(mark):,} {mark.decode()} where the limit is {most:,}"
-            )
-
-
 def _check_by_its_package(path: Path) -> None:
     from safetensors import SafetensorError, safe_open
 
@@ -84,27 +71,6 @@ def _check_by_its_package(path: Path) -> None:
             ) from None
         except OSError as error:
             raise wg.ModelFileError(f"{path} cannot be read: {error}") from None
-
-
-def _parsed(path: Path, text: bytes) -> dict[str, Any]:
-    """A JSON object in which no name comes twice: readers would disagree on which one is meant."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-            raise wg.ModelFileError(f"{path} is damaged: it has {shown(twice)} twice")
-        return found
-
-    try:
-        parsed = json.loads(text, object_pairs_hook=once)
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, wg.ModelFileError):
-            raise
-        raise wg.ModelFileError(f"{path} is damaged: its text is no JSON: {error}") from None
-    if not isinstance(parsed, dict):
-        raise wg.ModelFileError(f"{path} is damaged: its text is no JSON object")
-    return parsed
 
 
 def _row(path: Path, name: str, entry: dict[str, Any], body: Array) -> Row:
@@ -149,12 +115,7 @@ def read_folder(path: Path) -> Contents:
 
 def read_index(path: Path) -> Contents:
     """The safetensors that a .safetensors.index.json names, which are all in its folder."""
-    data = map_file(path)
-    if len(data) > _LISTED:
-        raise wg.ModelFileError(f"{path} is longer than {_LISTED:,} bytes, too long for an index")
-    text = data.tobytes()
-    _check_counts(path, text)
-    places = _parsed(path, text).get("weight_map")
+    places = read_object(path, "an index").get("weight_map")
     if not isinstance(places, dict) or not all(isinstance(each, str) for each in places.values()):
         raise wg.ModelFileError(f"{path} is damaged: it has no weight_map of names to files")
     files = sorted(set(places.values()))

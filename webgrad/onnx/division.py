@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import webgrad as wg
 
-from ..arrays import Array, np
+from ..arrays import np
 from .evaluation import Scope, Values, WaitsError, is_for_tensors
 from .graph import Graph
 from .parts import Part, parts_of
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Divided", "is_captured"]
 
+Known = tuple[
+    str, Any, tuple[int, ...], bytes
+]  # an array that calls are told apart by: its name, what it holds
 MAX_SEEN = (
     48  # shapes and known values of which a part behind a wait is captured; others are run as they come
 )
@@ -47,8 +50,8 @@ class Divided:
             if part.of.barrier is not None:
                 values = self._past(part.of, values)
             at += 1
-        every = self.values | values
-        return {each.name: every[each.name] for each in self.graph.outputs}
+        names = [each.name for each in self.graph.outputs]
+        return {name: values[name] if name in values else self.values[name] for name in names}
 
     def lines(self) -> Iterator[str]:
         """What is captured together, and what the host waits for."""
@@ -90,11 +93,11 @@ class _Captured:
         if not self.of.graph.nodes:
             return {}
         given = {name: each for name, each in values.items() if name in self.of.reads}
-        known = {name: each for name, each in given.items() if isinstance(each, np.ndarray)}
-        computed = {name: each for name, each in given.items() if name not in known}
-        keys = tuple((name, _Known(each)) for name, each in known.items())
+        known = [(name, each) for name, each in given.items() if isinstance(each, np.ndarray)]
+        computed = {name: each for name, each in given.items() if not isinstance(each, np.ndarray)}
+        keys = tuple([(name, each.dtype, each.shape, each.tobytes()) for name, each in known])
         key = self._key(computed, keys)
-        if not all(map(is_captured, given.values())) or self._is_new(key):
+        if not all(is_captured(each) for _, each in known) or self._is_new(key):
             return self._run(given, captures=True)
         if key not in self._captured:
             self._captured[key] = self._capturing()
@@ -106,8 +109,9 @@ class _Captured:
         return owner.program.run(self.of.graph, owner.values | given, captures=captures)
 
     def _capturing(self) -> Any:
-        def run(computed: Values, known: Sequence[tuple[str, _Known]]) -> Values:
-            return self._run({**computed, **{name: each.value for name, each in known}}, captures=False)
+        def run(computed: Values, known: Sequence[Known]) -> Values:
+            arrays = {name: np.ndarray(shape, dtype, data) for name, dtype, shape, data in known}
+            return self._run(computed | arrays, captures=False)
 
         return wg.jit(run, static=("known",))
 
@@ -125,22 +129,6 @@ class _Captured:
         if len(self._seen) < MAX_SEEN:
             self._seen.add(key)
         return True
-
-
-class _Known:
-    """An array that calls are told apart by."""
-
-    __slots__ = ("key", "value")
-
-    def __init__(self, value: Array) -> None:
-        self.value = value
-        self.key = value.dtype.str, value.shape, value.tobytes()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Known) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
 
 
 def is_captured(value: Any) -> bool:

@@ -20,28 +20,35 @@ __all__ = ["bound", "checked"]
 
 
 def bound(
-    model: str, inputs: Sequence[Value], args: Sequence[Any], named: Mapping[str, Any]
+    model: object, inputs: Sequence[Value], args: Sequence[Any], named: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The arguments by name; every input that is no optional must be there."""
+    """The arguments by name; every input that is no optional must be there. Errors name the `model`."""
+
+    def refuse(what: str) -> NoReturn:
+        raise wg.ArgumentError(f"{model!r} {what}; it takes {', '.join(map(str, inputs)) or 'nothing'}")
+
     names = [each.name for each in inputs]
-    wanted = f"it takes {', '.join(map(str, inputs)) or 'nothing'}"
     if len(args) > len(names):
-        raise wg.ArgumentError(f"{model} is called with {len(args)} inputs by place; {wanted}")
+        refuse(f"is called with {len(args)} inputs by place")
     given = dict(zip(names, args, strict=False))
     for name, value in named.items():
         if name not in names:
-            raise wg.ArgumentError(f"{model} has no input {name!r}; {wanted}")
+            refuse(f"has no input {name!r}")
         if name in given:
             raise wg.ArgumentError(f"the input {name!r} is given twice, by its place and by its name")
         given[name] = value
     missing = [each.name for each in inputs if each.name not in given and each.kind != "optional"]
     if missing:
-        raise wg.ArgumentError(f"{model} is called without {', '.join(missing)}; {wanted}")
+        refuse(f"is called without {', '.join(missing)}")
     return {each.name: checked(each, given.get(each.name)) for each in inputs}
 
 
 def checked(value: Value, given: Any) -> Any:
     """What is given for an input, as it is declared: a tensor or array, a list of them, or None."""
+    if value.kind == "tensor" and value.element is not None:  # the most frequent
+        found = _typed(value, given)
+        _check_shape(value, found)
+        return found
     is_unknown = value.kind == "tensor" and value.element is None and value.shape is None
     if given is None and (is_unknown or value.kind == "optional"):
         return None
@@ -62,12 +69,14 @@ def _typed(value: Value, given: Any) -> Any:
     """A tensor or an array of the declared type; plain numbers, and types that it holds, are converted."""
     if isinstance(given, wg.Tensor):
         return _converted_tensor(value, given)
+    element = value.element
+    if given.__class__ is np.ndarray and element is not None and given.dtype is element.numpy:
+        return _texts(value, given) if element.name == "string" else given
     is_plain = not isinstance(given, np.ndarray | np.generic)
     try:
         array = np.asarray(given)
     except (TypeError, ValueError):
         _refuse(value, given, "a tensor, an array, or numbers in lists of one length")
-    element = value.element
     if element is None:
         return array.astype(object) if array.dtype.kind in "US" else array
     wanted = element.numpy
@@ -116,10 +125,9 @@ def _check_shape(value: Value, given: Any) -> None:
     if value.shape is None:
         return
     shape = tuple(given.shape)
-    fits = len(shape) == len(value.shape) and all(
-        side == size for side, size in zip(value.shape, shape, strict=True) if isinstance(side, int)
-    )
-    if not fits:
+    pairs = zip(value.shape, shape, strict=False)
+    wrong = [size for side, size in pairs if side != size and isinstance(side, int)]
+    if wrong or len(shape) != len(value.shape):
         raise wg.ShapeError(f"the input {value} is given a value of shape {list(shape)}")
 
 

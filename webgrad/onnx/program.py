@@ -8,7 +8,7 @@ text is given, or gradients are asked for, the graph runs as it stands, node by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from threading import RLock
 from typing import Any
 
@@ -59,6 +59,7 @@ class Program:
     def _begin(self, graph: Graph, values: Values) -> None:
         """Go on with a graph of which nothing is captured."""
         self._graph, self._values = graph, values
+        self._lasting_ids = frozenset(map(id, values.values()))
         self._divided = Divided(graph, values, self, is_inner=False)
         self._inner: dict[int, Divided] = {}  # branches and bodies that the host decides on, by identity
 
@@ -69,7 +70,7 @@ class Program:
         else:
             with self._lock:  # graphs may be divided
                 found = self._divided(values)
-        return self._results(found, given, self._values)
+        return self._results(found, given)
 
     def run(self, graph: Graph, values: Values, *, captures: bool = False) -> Values:
         """A graph's outputs, or those of a part of it, node by node; branches and bodies perhaps captured."""
@@ -124,7 +125,7 @@ class Program:
         self.release()
         placed = {name: self.placed(name, each) for name, each in given.items()}
         found = self.run(self._graph, {**self._values, **weights, **placed})
-        return self._results(found, given, self._values, weights)
+        return self._results(found, given, weights)
 
     def run_of(self, *, captures: bool = False) -> Run:
         """An evaluation; with `captures` branches and bodies outside of captured parts are captured too."""
@@ -163,17 +164,22 @@ class Program:
         return uploaded(given, self.device) if is_for_tensors(given) else given
 
     def _results(self, found: Values, *given: Values) -> Values:
-        """What a call gives back, of what it was given and has."""
-        lasting = {id(each) for values in given for each in values.values()}
-        return {name: self._returned(each, lasting) for name, each in found.items()}
+        """What a call gives back, of what it was given."""
+        taken = {id(each) for values in given for each in values.values()}
+        return {name: self._returned(each, taken) for name, each in found.items()}
 
-    def _returned(self, value: Any, lasting: Container[int]) -> Any:
-        """A result: of what lasts, inputs and weights, a copy, since who gets it may write into it."""
+    def _returned(self, value: Any, taken: set[int]) -> Any:
+        """A result, which is `taken` then: of what others hold, inputs, weights and other results, a copy,
+        since who gets it may write into it.
+        """
         if isinstance(value, list):
-            return [self._returned(each, lasting) for each in value]
+            return [self._returned(each, taken) for each in value]
         if isinstance(value, wg.Tensor):
-            sharing = value.alias.members.alive() if value.alias else [value]
-            return wg.copy(value) if any(id(each) in lasting for each in sharing) else value
+            sharing = map(id, value.alias.members.alive() if value.alias else [value])
+            if any(each in taken or each in self._lasting_ids for each in sharing):
+                return wg.copy(value)
+            taken.add(id(value))
+            return value
         return as_tensor(value, self.device) if is_for_tensors(value) else value
 
     def _asks_gradients(self, computed: Values) -> bool:

@@ -30,6 +30,8 @@ def host_array(op: str, value: Any, dtype: DType | None = None) -> Any:
     """
     if not has_numpy():
         return values_of(op, value, dtype)
+    if dtype is not None and value.__class__ is np.ndarray and value.dtype is dtype.numpy:
+        return value
     if isinstance(value, (bytes, bytearray)):
         value = memoryview(value)
     is_plain = value.__class__ in _PLAIN

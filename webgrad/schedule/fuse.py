@@ -148,6 +148,7 @@ class _Known:
         self.graph = graph
         self.profile = profile
         self.costs = {number: cost_of(graph, number) for number in order}
+        self.inputs = {number: list(dict.fromkeys(graph.inputs[number])) for number in order}  # each once
         self._read: dict[int, Content] = {}
         self._made: dict[int, tuple[list[Content], Content, int]] = {}
         self.looked_at: dict[tuple[int, ...], tuple[list[Content], Content, frozenset[int]]] = {}
@@ -198,7 +199,7 @@ def _forward(
         return contents[number]
 
     for number in order:
-        inputs = list(dict.fromkeys(graph.inputs[number]))
+        inputs = known.inputs[number]
         parts = [content_of(each) for each in inputs]
         key = (number, number in stored, *map(id, parts))
         if key in known.looked_at:
@@ -206,7 +207,10 @@ def _forward(
             stored |= cuts
             continue
         whole = frozenset(inputs).union(*[part.inside for part in parts]) - stored
+        count = len(stored)
         _cut_misfits(graph, number, inputs, content_of, stored)
+        if len(stored) > count and graph.sigs[number].op.name == "window":
+            _renew_moved(graph, number, content_of, stored, known, contents)
         while True:
             content, bound = known.content(number, inputs, [content_of(each) for each in inputs])
             fits = content.size <= MAX_SIZE and len(content.scalars) <= MAX_SCALARS
@@ -229,6 +233,27 @@ def _forward(
         contents[number] = content
         known.looked_at[key] = parts, content, whole & stored
     return stored, contents
+
+
+def _renew_moved(
+    graph: Snapshot,
+    number: int,
+    content_of: ContentOf,
+    stored: set[int],
+    known: _Known,
+    contents: dict[int, Content],
+) -> None:
+    """The contents of the movement under a window again, once what is moved is stored: else its readers
+    would seem to compute it still, and something larger would be stored for lack of room.
+    """
+    moved = []
+    (number, *_) = graph.inputs[number]
+    while graph.sigs[number].kind == "move" and number not in stored:
+        moved.append(number)
+        (number, *_) = graph.inputs[number]
+    for each in reversed(moved):
+        inputs = list(dict.fromkeys(graph.inputs[each]))
+        contents[each], _ = known.content(each, inputs, [content_of(one) for one in inputs])
 
 
 def _content(

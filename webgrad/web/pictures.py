@@ -7,10 +7,10 @@ that of the first input: (1, channels, height, width), (1, height, width, channe
 from __future__ import annotations
 
 import base64
-import struct
-import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import webgrad as wg
 
 from ..arrays import np
 from ..errors import ArgumentError
@@ -131,18 +131,7 @@ def _sample(picture: Any) -> dict[str, str]:
     if array.dtype.kind == "f":
         array = np.clip(np.rint(array * 255), 0, 255)
     array = array.astype(np.uint8)
-    return {"label": str(label), "image": "data:image/png;base64," + base64.b64encode(_png(array)).decode()}
-
-
-def _png(array: Any) -> bytes:
-    """A picture of 8 bits as a PNG file."""
-    height, width = array.shape[:2]
-    colour = 2 if array.ndim == 3 else 0
-    rows = b"".join(b"\0" + array[row].tobytes() for row in range(height))
-    header = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
-    parts = [(b"IHDR", header), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b"")]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in parts)
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    return {
+        "label": str(label),
+        "image": "data:image/png;base64," + base64.b64encode(wg.io.png_bytes(array)).decode(),
+    }

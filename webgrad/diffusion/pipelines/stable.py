@@ -11,34 +11,20 @@ from typing import Any
 
 import webgrad as wg
 
-from ...arrays import Array
-from ..autoencoders import AutoencoderKL, AutoencoderTiny, decode_tiles
+from ..autoencoders import AutoencoderKL, AutoencoderTiny
 from ..prompts import Prompts
-from ..schedulers import DDIM, Schedule
+from ..schedulers import Schedule, schedule_from
 from ..text_encoders import CLIPText
 from ..timesteps import sinusoids
 from ..unets import UNet2DCondition
-from .denoising import Denoiser, guided, last_of
-from .pictures import as_bytes, as_values, resized
+from .asked import negatives_of, texts_of
+from .denoising import Denoiser, guided
+from .latents import LatentPipeline, Preview
+from .pictures import as_values, resized
 
-__all__ = ["Preview", "StableDiffusion", "from_parts"]
+__all__ = ["StableDiffusion", "from_parts"]
 
 MASKED_CHANNELS = 9  # of networks that were trained to fill holes: latents, the mask, what is around it
-TILE = 64  # places of a latent that are decoded at once
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """Pictures on their way."""
-
-    step: int
-    steps: int
-    latents: wg.Tensor
-    pipeline: Any
-
-    def pictures(self) -> Array:
-        """What the pictures would be now: bytes (n, height, width, 3)."""
-        return as_bytes(self.pipeline.decoded(self.latents))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +36,7 @@ class _Begun:
     keep: Any = None  # what puts back what is to stay
 
 
-class StableDiffusion:
+class StableDiffusion(LatentPipeline):
     """A text encoder or two, a U-Net that looks at their states, and an autoencoder."""
 
     def __init__(
@@ -62,25 +48,13 @@ class StableDiffusion:
         *,
         empty_is_zero: bool = False,
     ) -> None:
-        self.unet, self.vae, self.encoders = unet, vae, tuple(encoders)
-        self.scheduler = scheduler or DDIM()
+        stride = 1 << (len(unet.config.block_out_channels) - 1)
+        super().__init__(vae, scheduler, unet.config.sample_size, stride)
+        self.unet, self.encoders = unet, tuple(encoders)
         self.empty_is_zero = empty_is_zero  # whether no negative prompt means states of zeros
         self.is_large = unet.config.addition_embed_type == "text_time"
         self._plain, self._guided = Denoiser(self._predict), Denoiser(self._predict_guided)
         self._encode = wg.jit(self._states)
-        self._decode = wg.jit(lambda latents: self.vae.decode(self.vae.unscaled(latents)))
-
-    @property
-    def device(self) -> Any:
-        """Where the networks are."""
-        return self.unet.conv_in.weight.device
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """The height and width that it was trained for."""
-        given = self.unet.config.sample_size or 64
-        height, width = (given, given) if isinstance(given, int) else given
-        return height * self.vae.factor, width * self.vae.factor
 
     def steps(
         self,
@@ -101,19 +75,17 @@ class StableDiffusion:
         `picture` is where to begin, the less of it is left the closer `strength` is to 1; `mask` is 1 where
         a picture is to be made anew, and everything else stays. `noise` stands for what a seed draws.
         """
-        texts = [prompt] if isinstance(prompt, str) else list(prompt)
-        latent = self._checked_size(size or self.size)
-        generator, schedule = wg.random.Generator(seed), self.scheduler.schedule(steps)
-        shape = (len(texts), self.vae.config.latent_channels, *latent)
-        if noise is None:
-            noise = generator.normal(shape, device=self.device)
+        texts = texts_of(prompt)
+        latent = self._latent_size(size)
+        begin = 0 if picture is None else min(max(steps - int(steps * strength), 0), steps - 1)
+        generator, schedule = wg.random.Generator(seed), schedule_from(self.scheduler, steps, begin)
+        noise = self._noise(noise, len(texts), latent, generator)
         if mask is not None and picture is None:
             raise wg.ArgumentError("a mask says what of a picture is made anew: give picture= too")
         with wg.no_grad():
             conditions = self._conditions(texts, negative, guidance, latent)
             begun = _Begun(noise * schedule.start, 0)
             if picture is not None:
-                begin = min(max(steps - int(steps * strength), 0), steps - 1)
                 begun, more = self._begun(picture, mask, noise, schedule, begin)
                 conditions |= more
         denoiser = self._plain if guidance <= 1 else self._guided
@@ -121,18 +93,6 @@ class StableDiffusion:
             begun.x, schedule, conditions, generator, begin=begun.step, keep=begun.keep
         ):
             yield Preview(moment.step, moment.steps, moment.latents, self)
-
-    def __call__(self, prompt: str | Sequence[str], **options: Any) -> Array:
-        """Pictures of prompts: bytes (n, height, width, 3). The options are those of `steps`."""
-        return last_of(self.steps(prompt, **options)).pictures()
-
-    @wg.no_grad()
-    def decoded(self, latents: wg.Tensor) -> wg.Tensor:
-        """Pictures of latents, from -1 to 1; large ones are decoded in tiles."""
-        if max(latents.shape[2:]) > 2 * TILE:
-            return decode_tiles(self.vae, self.vae.unscaled(latents), TILE)
-        found: wg.Tensor = self._decode(latents)
-        return found
 
     def with_scheduler(self, scheduler: Any) -> StableDiffusion:
         """The same networks with another scheduler."""
@@ -161,11 +121,7 @@ class StableDiffusion:
         context, pooled = self._encoded(texts)
         found: dict[str, Any] = {}
         if guidance > 1:
-            others = [negative or ""] if isinstance(negative, str) or negative is None else list(negative)
-            others = others * len(texts) if len(others) == 1 else others
-            if len(others) != len(texts):
-                raise wg.ArgumentError(f"there are {len(texts)} prompts and {len(others)} negative ones")
-            no_context, no_pooled = self._encoded(others)
+            no_context, no_pooled = self._encoded(negatives_of(negative, len(texts)))
             if negative is None and self.empty_is_zero:
                 no_context, no_pooled = no_context * 0, no_pooled * 0
             context = wg.concat([no_context, context], axis=0)
@@ -223,13 +179,6 @@ class StableDiffusion:
         around = self._latents_of(values * (1 - large))
         both = wg.concat([hole, around], axis=1)
         return {"around": wg.broadcast_to(both, (2 * shape[0], *both.shape[1:]))}
-
-    def _checked_size(self, size: tuple[int, int]) -> tuple[int, int]:
-        """The size of the latents."""
-        step = self.vae.factor * (1 << (len(self.unet.config.block_out_channels) - 1))
-        if any(each < step or each % step for each in size):
-            raise wg.ArgumentError(f"a picture's height and width are multiples of {step} here, not {size}")
-        return size[0] // self.vae.factor, size[1] // self.vae.factor
 
 
 _FOR_UNET = frozenset({"context", "pooled", "sizes", "guidance"})

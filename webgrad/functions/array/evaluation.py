@@ -68,9 +68,10 @@ def _is_long(roots: list[Node]) -> bool:
     known = set(roots)
     stack = list(roots)
     while stack and len(known) < LONG:
-        fresh = [each for each in stack.pop().inputs if each.storage is None and each not in known]
-        known.update(fresh)
-        stack += fresh
+        for each in stack.pop().inputs:
+            if each.storage is None and each not in known:
+                known.add(each)
+                stack.append(each)
     return len(known) >= LONG
 
 

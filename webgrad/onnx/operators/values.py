@@ -83,8 +83,9 @@ def stored(name: str, device: Any) -> Any:
 
 def uploaded(array: Array, device: Any) -> wg.Tensor:
     """An array on a device; integers of 64 bits as those of 32 where a GPU has no others, if they fit."""
-    kept = stored(array.dtype.name, device)
-    if kept.name != array.dtype.name and array.size:
+    own = wg.as_dtype(array.dtype)
+    kept = stored(own.name, device)
+    if kept is not own and array.size:
         low, high = kept.limits
         if array.min() < low or array.max() > high:
             raise wg.DTypeError(

@@ -1,0 +1,102 @@
+"""PixArt, alpha and sigma: a T5 encoder, a transformer that looks at its states, and an autoencoder.
+
+In: prompts. Out: pictures, or what there is of them after each step. Padding of a prompt is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import webgrad as wg
+
+from ..autoencoders import AutoencoderKL, AutoencoderTiny
+from ..prompts import Prompts
+from ..text_encoders import T5Encoder
+from ..transformers import PixArtTransformer
+from .asked import negatives_of, texts_of
+from .denoising import Denoiser, guided
+from .latents import LatentPipeline, Preview
+
+__all__ = ["PixArt", "from_parts"]
+
+
+class PixArt(LatentPipeline):
+    """A transformer over patches of latents that looks at a text."""
+
+    def __init__(
+        self,
+        transformer: PixArtTransformer,
+        vae: AutoencoderKL | AutoencoderTiny,
+        prompts: Prompts,
+        text_encoder: T5Encoder,
+        scheduler: Any = None,
+    ) -> None:
+        super().__init__(vae, scheduler, transformer.config.sample_size, transformer.config.patch_size)
+        self.transformer, self.prompts, self.text_encoder = transformer, prompts, text_encoder
+        self._plain, self._guided = Denoiser(self._predict), Denoiser(self._predict_guided)
+        self._encode = wg.jit(lambda ids, seen: self.text_encoder(ids, seen))
+
+    def steps(
+        self,
+        prompt: str | Sequence[str],
+        *,
+        negative: str | Sequence[str] | None = None,
+        steps: int = 20,
+        guidance: float = 4.5,
+        seed: int | None = None,
+        size: tuple[int, int] | None = None,
+        noise: wg.Tensor | None = None,
+    ) -> Iterator[Preview]:
+        """The pictures of prompts after each step; the last ones are those that `__call__` gives.
+
+        `noise` stands for what a seed draws.
+        """
+        texts = texts_of(prompt)
+        latent = self._latent_size(size)
+        generator, schedule = wg.random.Generator(seed), self.scheduler.schedule(steps)
+        noise = self._noise(noise, len(texts), latent, generator)
+        with wg.no_grad():
+            conditions = self._conditions(texts, negative, guidance, latent)
+            begun = noise * schedule.start
+        denoiser = self._plain if guidance <= 1 else self._guided
+        for moment in denoiser.run(begun, schedule, conditions, generator):
+            yield Preview(moment.step, moment.steps, moment.latents, self)
+
+    def with_scheduler(self, scheduler: Any) -> PixArt:
+        """The same networks with another scheduler."""
+        return PixArt(self.transformer, self.vae, self.prompts, self.text_encoder, scheduler)
+
+    def _conditions(
+        self, texts: Sequence[str], negative: Any, guidance: float, latent: tuple[int, int]
+    ) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        every = list(texts)
+        if guidance > 1:
+            every = [*negatives_of(negative, len(texts)), *texts]
+            found["scale"] = float(guidance)
+        # The networks were trained on captions of small letters.
+        ids, seen = self.prompts.tokens([each.lower().strip() for each in every])
+        there = wg.asarray(seen, device=self.device)
+        found["context"] = self._encode(wg.asarray(ids, device=self.device), there)
+        found["seen"] = there[:, None, None, :]
+        if self.transformer.config.takes_sizes:
+            size = [[float(each * self.vae.factor) for each in latent]] * len(every)
+            found["sizes"] = wg.asarray(size, dtype=wg.float32, device=self.device)
+        return found
+
+    def _predict(self, x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
+        given = {name: each for name, each in conditions.items() if name != "scale"}
+        prediction = self.transformer(x, timestep, **given)
+        found: wg.Tensor = prediction[:, : x.shape[1]]  # what is behind it says how sure the network is
+        return found
+
+    def _predict_guided(self, x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
+        twice = self._predict(wg.concat([x, x], axis=0), timestep, conditions)
+        return guided(twice, conditions["scale"])
+
+
+def from_parts(parts: Mapping[str, Any], settings: Mapping[str, Any], source: str) -> PixArt:
+    """The pipeline of a folder's parts."""
+    names = ("transformer", "vae", "tokenizer", "text_encoder", "scheduler")
+    return PixArt(*(parts[name] for name in names))
