@@ -1,6 +1,6 @@
 """Random programs as exports: their leaves become inputs, weights, state, constants and numbers, by chance.
 
-In: seeds of tests/properties/writing.py. Out: what is wrong with the outputs of the exported programs, run in
+In: seeds of tests/properties/writing/. Out: what is wrong with the outputs of the exported programs, run in
 one process of Dawn, each for one variant of its plan. State is exchanged or turned round by each call, so
 that every second call has the values that the first had.
 """

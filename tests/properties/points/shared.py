@@ -73,17 +73,22 @@ def _folds(p: Points) -> Cases:
             wanted = array - np.expand_dims(wanted, axis)
             found = tensor - wg.expand_dims(found, axis=axis)
         yield p.case(label, found, wanted, slack=LEAST)
-    total, sums = tensor.sum(1), array.sum(1)
-    if p.chance(0.5):  # of halves it is rounded behind the fold
-        total, sums = tensor.astype(wg.float16).sum(1), sums.astype(np.float16)
-    if p.chance(0.5):  # by itself and, for something dear, broadcast
-        rows = p.one((2, 5, 8))
-        spread = wg.exp(wg.broadcast_to(total, (rows, len(array))))
-        with np.errstate(over="ignore"):
-            widened = np.exp(np.broadcast_to(sums, (rows, len(array))))
-        for factor in {1, p.one((1, 5))}:
-            other = total if factor == 1 else total * factor
-            yield p.case("a fold by itself and broadcast", spread < other, widened < sums * factor)
+
+
+def _beside(p: Points) -> Cases:
+    """A fold that is read by itself and, for something dear, broadcast."""
+    length, rows = int(p.random.integers(2, 9)), p.one((2, 5, 8))
+    array = p.random.integers(0, 3, (length, int(p.random.integers(2, 9)))).astype(np.float32)
+    fold = p.one(FOLDS)
+    total, sums = fold(p.tensor(array), 1), fold(array, 1)
+    if p.chance(0.4):  # of halves it is rounded behind the fold
+        total, sums = fold(p.tensor(array).astype(wg.float16), 1), sums.astype(np.float16)
+    spread = wg.exp(wg.broadcast_to(total, (rows, length)))
+    with np.errstate(over="ignore"):
+        widened = np.exp(np.broadcast_to(sums, (rows, length)))
+    factor = p.one((1, 1, 5))
+    other = total if factor == 1 else total * factor
+    yield p.case("a fold by itself and broadcast", spread < other, widened < sums * factor)
 
 
 def _updates(p: Points) -> Cases:
@@ -98,4 +103,4 @@ def _updates(p: Points) -> Cases:
         yield p.case(f"second step {label}", first * first + first, wanted * wanted + wanted)
 
 
-PARTS = (_readers, _folds, _updates)
+PARTS = (_readers, _folds, _beside, _updates)
