@@ -10,10 +10,21 @@ from .pipelines.latents import Preview
 from .pipelines.of_classes import ClassConditional
 from .pipelines.pixart import PixArt
 from .pipelines.stable import StableDiffusion
+from .pipelines.terrain import Terrain
 from .pipelines.unconditional import Unconditional
 from .pipelines.wuerstchen import Wuerstchen, WuerstchenDecoder, WuerstchenPrior
 from .saving import save
-from .schedulers import DDIM, DDPM, LCM, DDPMWuerstchen, DPMSolver, Euler, EulerAncestral, FlowMatching
+from .schedulers import (
+    DDIM,
+    DDPM,
+    LCM,
+    DDPMWuerstchen,
+    DPMSolver,
+    Euler,
+    EulerAncestral,
+    FlowMatching,
+    scheduler_named,
+)
 from .transformers import (
     DiTTransformer,
     DiTTransformerConfig,
@@ -39,6 +50,7 @@ __all__ = [
     "PixArtTransformerConfig",
     "Preview",
     "StableDiffusion",
+    "Terrain",
     "UNet2D",
     "UNet2DCondition",
     "UNet2DConditionConfig",
@@ -49,4 +61,5 @@ __all__ = [
     "WuerstchenPrior",
     "load",
     "save",
+    "scheduler_named",
 ]

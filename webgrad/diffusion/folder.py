@@ -16,6 +16,7 @@ import webgrad as wg
 from .graphs import is_graph, load_graph
 from .parts import PARTS, load_part, read_settings
 from .pipelines import of_classes, pixart, stable, unconditional, wuerstchen
+from .pipelines.terrain import Terrain, is_terrain
 from .prompts import Prompts
 from .schedulers import BY_CLASS, scheduler_of
 
@@ -59,6 +60,8 @@ def load(
         first, second = (load(each, device=device, dtype=dtype) for each in (prior, path))
         return wuerstchen.of_stages(first, second, f"{prior} and {path}")
     folder = Path(path)
+    if str(path) in wg.models.catalogue() or folder.suffix == ".onnx":
+        return _of_onnx(path, device, dtype)
     if is_graph(folder):
         return load_graph(folder, device=device, dtype=dtype)
     source = folder / "model_index.json"
@@ -76,6 +79,17 @@ def load(
         return PIPELINES[name](parts, settings, str(folder))
     except KeyError as error:
         raise wg.ModelFileError(f"{source}: there is no part {error}, which {name} needs") from None
+
+
+def _of_onnx(path: str | os.PathLike[str], device: Any, dtype: Any) -> Terrain:
+    """The pipeline of an ONNX model, of which there is one kind."""
+    if dtype is not None:
+        raise wg.ArgumentError(f"{path}: an ONNX model has the types of its file, not {dtype}")
+    model = wg.onnx.load(path, device)
+    if not is_terrain(model):
+        given = ", ".join(map(str, model.inputs))
+        raise wg.ModelFileError(f"{path} is no diffusion model that webgrad knows: it takes {given}")
+    return Terrain(model)
 
 
 def _part(home: Path, key: str, name: str, device: Any, dtype: Any, length: int | None) -> Any:

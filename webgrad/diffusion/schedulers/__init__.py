@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import webgrad as wg
@@ -10,6 +11,7 @@ import webgrad as wg
 from ..configs import read_config
 from .continuous import DDPMWuerstchen
 from .levels import DPMSolver, Euler, EulerAncestral, FlowMatching
+from .noise_levels import Training
 from .rows import Row, Schedule, next_picture
 from .stepwise import DDIM, DDPM, LCM
 
@@ -25,6 +27,7 @@ __all__ = [
     "Row",
     "Schedule",
     "next_picture",
+    "scheduler_named",
     "scheduler_of",
 ]
 
@@ -47,3 +50,24 @@ def scheduler_of(settings: Mapping[str, Any], source: str) -> Any:
     if name not in BY_CLASS:
         raise wg.ModelFileError(f"{source}: there is no scheduler {name}, only {', '.join(BY_CLASS)}")
     return read_config(BY_CLASS[name], settings, source, BY_CLASS[name].idle)
+
+
+def scheduler_named(name: str, like: Any) -> Any:
+    """The scheduler of a name, for a network that was trained as the settings of another one say.
+
+    >>> wg.diffusion.scheduler_named("dpm-solver", wg.diffusion.DDIM(num_train_timesteps=300))
+    DPMSolver(num_train_timesteps=300, …)
+    """
+    wanted = "".join(letter for letter in name.casefold() if letter.isalnum())
+    known = {each.__name__: each for each in BY_CLASS.values()}
+    found = [kind for title, kind in known.items() if wanted == title.casefold()]
+    if not found:
+        raise wg.ArgumentError(f"there is no scheduler {name!r}, only {', '.join(known)}")
+    [kind] = found
+    if kind is type(like):
+        return like
+    if not (issubclass(kind, Training) and isinstance(like, Training)):
+        raise wg.ArgumentError(
+            f"{kind.__name__} is not for a network that was trained for {type(like).__name__}"
+        )
+    return kind(**{each.name: getattr(like, each.name) for each in fields(Training)})
