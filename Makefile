@@ -22,10 +22,11 @@
 #   make soak     a million dispatches, long training and decoding: memory and answers stay  (ARGS="--minutes 30")
 #   make fuzz     100,000 small programs, 10,000 graphs, 10,000,000 damaged files, texts changed at random  (ARGS="--only files")
 #   make mutants  a hundred faults planted in copies of the tree: which test finds which  (ARGS="--only lower")
+#   make gpus     what AMD's compiler makes of every family of kernels, without a GPU  (ARGS="--gpu navi31")
 #   make docs     the documentation as a site, in site/: open site/index.html
 #   make clean    remove .venv, the other environments of tests and benchmarks, and every cache
 
-TARGETS := demo test check test-long format test-browser test-torch test-programs test-transformers test-diffusers conformance conformance-onnx tint bench bench-peers bench-browser promises fault soak fuzz mutants docs clean
+TARGETS := demo test check test-long format test-browser test-torch test-programs test-transformers test-diffusers conformance conformance-onnx tint bench bench-peers bench-browser promises fault soak fuzz mutants gpus docs clean
 MARK := webgrad-python-is-new-enough
 ASK := -c "import sys; print('$(MARK)' if sys.version_info >= (3, 11) else '')" 2>&1
 probe = $(if $(filter $(MARK),$(shell $(1) $(ASK))),$(1))

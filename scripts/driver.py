@@ -19,7 +19,7 @@ from pathlib import Path
 from scripts.sources import Source, backports, has_suite, parse_deb822, parse_one_line, to_deb822
 from scripts.system import apt_prefix, os_release, run_apt, say, venv_python
 
-__all__ = ["Adapter", "ensure_driver", "main", "need"]
+__all__ = ["Adapter", "ensure_driver", "install", "is_debian_12", "is_debian_like", "main", "need"]
 
 APT = Path("/etc/apt")
 OWN_SOURCES = APT / "sources.list.d" / "webgrad-backports.sources"
@@ -112,7 +112,7 @@ def ensure_driver() -> None:
         say(f"the driver could not be installed: {problem or left}")
 
 
-def install(prefix: Sequence[str], backports_of: str) -> str:
+def install(prefix: Sequence[str], backports_of: str, packages: Sequence[str] = PACKAGES) -> str:
     """Install the packages, from a release's backports where one is named; what went wrong, or ""."""
     suite = f"{backports_of}-backports"
     added = False
@@ -125,7 +125,7 @@ def install(prefix: Sequence[str], backports_of: str) -> str:
         added = True
     updated = run_apt(prefix, "update")
     options = ["-t", suite] if backports_of else []
-    failed = run_apt(prefix, "install", "-y", "--no-install-recommends", *options, *PACKAGES)
+    failed = run_apt(prefix, "install", "-y", "--no-install-recommends", *options, *packages)
     if failed and added:  # an entry that does not work would break every later apt-get update
         subprocess.run([*prefix, "rm", "-f", str(OWN_SOURCES)], check=False)
     return "\n".join(text for text in (updated, failed) if text) if failed else ""

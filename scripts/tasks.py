@@ -230,6 +230,7 @@ TARGETS: Mapping[str, tuple[Step, ...]] = {
     "soak": (*PREPARE, python("-m", "scripts.soak", extra=True, environment=TEST_ENVIRONMENT)),
     "fuzz": (*PREPARE, python("-m", "scripts.fuzz", extra=True, environment=TEST_ENVIRONMENT)),
     "mutants": (*PREPARE, python("-m", "scripts.mutants", extra=True, environment=TEST_ENVIRONMENT)),
+    "gpus": (install_dev, driver, python("-m", "scripts.gpus", extra=True, environment=TEST_ENVIRONMENT)),
     "docs": (
         install_dev,
         python("-m", "mkdocs", "build", "--strict", extra=True, environment=DOCS_ENVIRONMENT),

@@ -14,9 +14,19 @@ import pytest
 
 import webgrad
 from scripts.browser import PROGRAMS, find
+from scripts.gpus import kept_driver
 from scripts.npm import lacking
+from webgrad.tools.gpus.table import GPUS, missing
 
-__all__ = ["IN_CI", "missing_key", "need_folder", "need_model", "need_package", "need_program"]
+__all__ = [
+    "IN_CI",
+    "missing_key",
+    "need_compiler",
+    "need_folder",
+    "need_model",
+    "need_package",
+    "need_program",
+]
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 missing_key = pytest.StashKey[list[str]]()
@@ -50,6 +60,16 @@ def need_folder(config: pytest.Config, variable: str, what: str) -> Path:
     if variable not in os.environ or not folder.is_dir():
         _leave(config, f"no folder of {what} was found: {variable} may name one", must=False)
     return folder
+
+
+def need_compiler(config: pytest.Config, gpu: str, driver: str = "") -> None:
+    """Go on only where a GPU's compiler is there, and is the one whose figures are kept; CI may go on too."""
+    if problem := missing(GPUS[gpu]):
+        _leave(config, f"{problem}; `make gpus` installs them on Debian", must=False)
+    if driver not in ("", kept_driver(gpu)):
+        _leave(
+            config, f"the figures kept of {gpu} are of {kept_driver(gpu)}, and here is {driver}", must=False
+        )
 
 
 def _leave(config: pytest.Config, reason: str, must: bool = True) -> NoReturn:

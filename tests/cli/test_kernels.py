@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import webgrad as wg
-from webgrad.cli import main
+from webgrad.cli import kernels, main
 
 SCRIPT = """import sys
 import webgrad as wg
@@ -86,3 +86,41 @@ def test_mistakes_in_what_is_run(
     assert main(["kernels", "--device", "webgpu", *arguments]) == 2
     assert words in capsys.readouterr().err
     wg.set_default_device(None)
+
+
+@pytest.mark.gpu
+def test_what_the_driver_prints(script: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "driver"
+    assert main(["kernels", "--json", "--device", "webgpu", "--driver-output", str(folder), script]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["adapter"]["name"]
+    names = {Path(each["file"]).stem for each in report["variants"]}
+    assert {each.stem for each in folder.iterdir()} == names
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--all", "x.py"], "--all runs a list of its own, and not x.py"),
+        (["--gpu", "navi31"], "--gpu needs something to run: name a script or a model, or --all"),
+        (["--driver-output", "folder"], "--driver-output needs something to run"),
+        (["--gpu", "navi31", "--device", "webgpu", "--all"], "--gpu opens devices of its own"),
+        (["--gpu", "voodoo2", "--all"], "there is no GPU 'voodoo2' to ask about"),
+    ],
+)
+def test_options_that_do_not_go_together(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["kernels", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.gpu
+def test_a_list_of_families(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(
+        kernels, "prepared", lambda device: {"ones": lambda: wg.eval(wg.ones(3, device=device) * wg.e)}
+    )
+    assert main(["kernels", "--all", "--json", "--device", "webgpu"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert [each["family"] for each in report["variants"]] == ["ones"]
+    assert report["findings"] == []

@@ -11,7 +11,8 @@ import pytest
 from tests.graph.helpers import CPU, apply, backlog_of, numbers
 from webgrad import config, dtypes
 from webgrad.errors import ConfigError
-from webgrad.evaluate.evaluate import limit_backlog, plans, read
+from webgrad.evaluate.evaluate import plans, read
+from webgrad.evaluate.waiting import limit_backlog
 from webgrad.graph.node import Backlog, Node, backlog, leaf
 from webgrad.graph.snapshot import walk
 from webgrad.runtime.host import memory_bytes
@@ -23,8 +24,9 @@ def computed() -> Iterator[list[Node]]:
     """The newest node each time the backlog computes, at a limit of 10 nodes and 1,000 bytes; nothing is."""
     found: list[Node] = []
 
-    def compute(nodes: list[Node]) -> None:
-        found.append(nodes[-1])
+    def compute(held: list[Node], newest: Node) -> None:
+        assert held[-1] is newest
+        found.append(newest)
 
     with backlog_of(10, 1000):
         backlog.compute = compute

@@ -107,16 +107,24 @@ def test_tensors_that_are_not_what_they_say(tmp_path: Path, fields: dict[str, An
     )
 
 
-def test_a_sparse_tensor_of_a_huge_shape(tmp_path: Path) -> None:
-    parts = {"values": tensor("w", floats(1)), "indices": tensor("", np.array([0]))}
-    sparse = encode("SparseTensor", **parts, dims=[1 << 28])
+@pytest.mark.parametrize(
+    ("indices", "length", "message"),
+    [
+        (np.array([0]), 1 << 28, "1 values are there"),
+        (floats(0), 2, "its indices are float32"),
+        (np.array(["a"]), 2, "its indices are object"),
+    ],
+)
+def test_a_sparse_tensor(tmp_path: Path, indices: Any, length: int, message: str) -> None:
+    parts = {"values": tensor("w", floats(1)), "indices": tensor("", indices)}
+    sparse = encode("SparseTensor", **parts, dims=[length])
     data = of_graph(
         node=[node("Add", "x w", "y")],
         sparse_initializer=[sparse],
         input=[value("x", [2])],
         output=[value("y", None)],
     )
-    refused(tmp_path, data, "1 values are there")
+    refused(tmp_path, data, message)
 
 
 # Messages
@@ -178,6 +186,14 @@ def test_functions_that_double_at_each_step(tmp_path: Path) -> None:
         functions.append(function(f"F{at}", "a", "b", twice))
     refused(tmp_path, with_functions(functions, "F63"), "more than 262,144 nodes")
     assert loaded(tmp_path, with_functions(functions[:4], "F3"))(floats(-1, 2))[0].tolist() == [1.0, 2.0]
+
+
+def test_functions_that_call_each_other_too_deep(tmp_path: Path) -> None:
+    functions = [function("F0", "a", "b", [node("Abs", "a", "b")])]
+    calls = [[node(f"F{at}", "a", "b", domain="mine")] for at in range(999)]
+    functions += [function(f"F{at}", "a", "b", nodes) for at, nodes in enumerate(calls, 1)]
+    refused(tmp_path, with_functions(functions, "F999"), "more than 128 deep")
+    assert loaded(tmp_path, with_functions(functions[:128], "F127"))(floats(-1, 2))[0].tolist() == [1.0, 2.0]
 
 
 # What weights ask for

@@ -260,3 +260,18 @@ def test_gradients_go_through_branches_that_are_computed(tmp_path: Path) -> None
         wg.sum(m(given)["y"]).backward()
         assert given.grad is not None
         assert given.grad.tolist() == expected
+
+
+def test_a_model_without_room_harms_no_later_one(tmp_path: Path) -> None:
+    expand = model([node("Expand", "x a", "y")], {"x": [2]}, {"y": None}, {"a": np.asarray([1 << 40, 2])})
+    with pytest.raises(wg.OutOfMemoryError) as first:
+        loaded(tmp_path, expand)(floats(1, 2))
+    constant = model([node("ConstantOfShape", "a", "y")], {}, {"y": None}, {"a": np.asarray([1 << 40])})
+    with pytest.raises(wg.OutOfMemoryError) as second:
+        loaded(tmp_path, constant)()
+    add = model([node("Add", "x w", "y")], {"x": [2]}, {"y": None}, {"w": floats(1, 2)})
+    assert loaded(tmp_path, add)(floats(1, 2))["y"].tolist() == [2.0, 4.0]
+    settled = model([node("Abs", "w", "y")], {}, {"y": None}, {"w": floats(-1)})
+    assert loaded(tmp_path, settled)()["y"].tolist() == [1.0]
+    assert first.tb is not None  # which hold what could not be computed
+    assert second.tb is not None

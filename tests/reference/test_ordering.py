@@ -74,7 +74,9 @@ def test_bools_and_layouts() -> None:
         check(layout, False)
 
 
-@pytest.mark.parametrize("shape", [(SEARCHED,), (2, 20_000), (LONG + 999,), (60, 300)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(7,), (2, 40), (SEARCHED,), (2, 20_000), (LONG + 999,), (60, 300)], ids=str
+)
 @pytest.mark.parametrize("count", [0, 1, 40, 5_000])
 @pytest.mark.parametrize("descending", [False, True])
 def test_the_first_few(shape: tuple[int, ...], count: int, descending: bool) -> None:

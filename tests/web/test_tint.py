@@ -55,6 +55,25 @@ def _regression(examples: Any) -> dict[str, tuple[Any, Any]]:
     return {"step": (step, (x, y))}
 
 
+def _clothes(examples: Any) -> dict[str, tuple[Any, Any]]:
+    net = examples("diffusion").network(4)
+    x, times, classes = wg.zeros((2, 1, 28, 28)), wg.zeros(2), wg.zeros(2, dtype=wg.int32)
+    step = _trained(Given(net), wg.mse_loss)
+    step((x, times, classes), x)
+    return {"step": (step, ((x, times, classes), x)), "velocity": (net, (x, times, classes))}
+
+
+class Given(nn.Module):
+    """A network whose inputs come as one."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(self, inputs: Any) -> Any:
+        return self.net(*inputs)
+
+
 def _graph(examples: Any) -> dict[str, tuple[Any, Any]]:
     w, b = wg.random.normal((256, 128)), wg.zeros(128)
     return {"graph": (lambda x: wg.softmax(wg.gelu(x @ w + b), axis=-1), wg.zeros((64, 256)))}
@@ -63,6 +82,7 @@ def _graph(examples: Any) -> dict[str, tuple[Any, Any]]:
 EXAMPLES: dict[str, Callable[[Any], dict[str, tuple[Any, Any]]]] = {
     "fashion_mnist.py": _pictures,
     "char_gpt.py": _letters,
+    "diffusion.py": _clothes,
     "linear_regression.py": _regression,
     "README.md": _graph,
 }

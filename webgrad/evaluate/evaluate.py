@@ -16,8 +16,7 @@ from sys import getrefcount
 from typing import Any, Protocol
 
 from ..arrays import has_numpy, np
-from ..config import settings
-from ..errors import ArgumentError, ConfigError, OutOfMemoryError, WebgradError
+from ..errors import ArgumentError, OutOfMemoryError, WebgradError
 from ..graph.holders import largest_arrays, name_buffers
 from ..graph.node import Node, Signature, backlog, where_made
 from ..graph.refcounts import NAMED
@@ -25,8 +24,8 @@ from ..graph.snapshot import Snapshot, Walk, snapshot, walk
 from ..graph.trace import refuse_in_trace
 from ..observing import observers, stage
 from ..runtime.buffers import naming
+from ..runtime.collector import collector_paused
 from ..runtime.device import CpuDevice
-from ..runtime.host import memory_bytes
 from ..schedule.pairs import split_pairs
 from ..tuning import is_on
 from ..values import Values, packed
@@ -143,16 +142,6 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def limit_backlog() -> None:
-    """Bound what may wait, as the settings say; reads them anew."""
-    options = settings()
-    memory = memory_bytes() or 8 << 30
-    backlog.most = options.graph
-    backlog.most_bytes = memory // 8 if options.graph_memory is None else options.graph_memory.of(memory)
-    backlog.compute = evaluate
-    backlog.restart(backlog.waiting())
-
-
 def plans() -> int:
     """How many plans were made in this process."""
     return _state.made
@@ -185,15 +174,16 @@ def evaluate(nodes: Sequence[Node]) -> None:
     """Give every node its storage, and submit: a NumPy array on the cpu, a buffer of the device on a GPU."""
     refuse_in_trace("a tensor is computed", of=nodes)
     sig = nodes[0].sig if nodes else None  # what is computed has a leaf's
-    for device in _record(nodes):
+    _record(nodes)
+    for device in {each.sig.device for each in nodes if each.sig.device.is_gpu}:
         try:
             device.queue.flush("eval", [each.storage for each in nodes if each.sig.device is device])
         except WebgradError as error:
             raise _placed(error, sig, nodes[0]) from None
 
 
-def _record(nodes: Sequence[Node]) -> list[Any]:
-    """Compute, or record for a GPU, what is not computed; gives the GPUs on which something waits."""
+def _record(nodes: Sequence[Node]) -> None:
+    """Compute, or record for a GPU, what is not computed."""
     by_device: dict[Any, list[Node]] = {}
     with _state.lock:
         for each in nodes:
@@ -205,12 +195,13 @@ def _record(nodes: Sequence[Node]) -> list[Any]:
             try:
                 _run(roots if len(roots) == 1 else list(dict.fromkeys(roots)))
             except WebgradError as error:
+                backlog.note_failure(roots)
                 raise _placed(error, roots[0].sig, roots[0]) from None
             except MemoryError as error:  # NumPy's
+                backlog.note_failure(roots)
                 largest = largest_arrays(roots[0].sig.device)
                 full = OutOfMemoryError(f"the cpu has no room: {error}. The largest tensors: {largest}")
                 raise _placed(full, roots[0].sig, roots[0]) from None
-    return [device for device in by_device if device.is_gpu]
 
 
 def picker(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
@@ -226,11 +217,21 @@ def _stored_number(node: Node) -> Any:
 
 
 def _run(roots: list[Node]) -> None:
+    """Compute nodes of one device, with what else comes of the same bundles, or where that fails alone."""
     with stage("walk"):
         walked = walk(roots)
-        if walked.bundles and (more := _siblings(walked)):
-            walked = None  # type: ignore[assignment]  # it would count as a holder of every node
-            roots = [*roots, *more]
+        more = _siblings(walked) if walked.bundles else ()
+    if more:
+        del walked  # it would count as a holder of every node
+        with suppress(WebgradError, MemoryError):
+            return _run_walked([*roots, *more])
+        return _run_walked(roots)
+    return _run_walked(roots, walked)
+
+
+def _run_walked(roots: list[Node], walked: Walk | None = None) -> None:
+    if walked is None:
+        with stage("walk"):
             walked = walk(roots)
     seen = None if _state.checker is None else _state.checker(roots, walked)
     code, nodes = walked.code, walked.nodes
@@ -271,7 +272,7 @@ def _made(
     blame, where its number is known.
     """
     try:
-        with stage("plan"):
+        with stage("plan"), collector_paused():
             return _planned(roots, walked, changed, varying, captured=captured)
     except WebgradError as error:
         blamed = getattr(error, "value", len(walked.nodes))
@@ -306,16 +307,6 @@ def compute(nodes: Sequence[Node]) -> None:
     """Give nodes their storage, or record that for a GPU, without submitting."""
     if nodes:
         _record(nodes)
-
-
-def compute_waiting() -> None:
-    """Compute all that waits and that somebody holds; what cannot be computed says so when it is used."""
-    try:
-        compute(backlog.held())
-    except WebgradError:
-        for node in backlog.held():
-            with suppress(WebgradError):
-                compute([node])
 
 
 def plan_for(roots: list[Node], changed: Sequence[tuple[Node, Node]] = ()) -> tuple[Plan, list[Node]]:
@@ -447,5 +438,3 @@ def _array(node: Node, data: Any) -> Any:
 
 
 naming.of = name_buffers
-with suppress(ConfigError):  # said when a device is opened, where a command can tell it in a line
-    limit_backlog()

@@ -11,14 +11,14 @@ import itertools
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from itertools import chain
 from operator import attrgetter, call
 from pathlib import Path, PurePath
 from types import CodeType
 from typing import Any
-from weakref import ref
+from weakref import WeakSet, ref
 
 from ..errors import DTypeError
 from ..gradients.history import Composed, History, grad_mode
@@ -224,7 +224,9 @@ class Backlog:
         self.mark: Signature | None = None
         self.gradients = 0  # how many computations of gradients are under way
         self.pauses: list[None] = []  # one for each open batch, which is computed when its user says so
-        self.compute: Callable[[list[Node]], None] = lambda nodes: None
+        self.failed: WeakSet[Node] = WeakSet()  # what failed when it was computed, and what that is made of
+        # Is given what waits and is held, and the node that is being made.
+        self.compute: Callable[[list[Node], Node], None] = lambda held, newest: None
 
     def consider(self, node: Node) -> None:
         """Compute the backlog if it is full and this is a good node to do so."""
@@ -235,7 +237,7 @@ class Backlog:
             self.mark = node.sig
             held = self.held()
             self.restart()
-            self.compute(held)
+            self.compute(held, node)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -282,6 +284,19 @@ class Backlog:
         self.made = [ref(each) for each in waiting]
         self.limit = len(waiting) + max(1, self.most - len(waiting) // 2)
         self.nbytes, self.full = 0, False
+
+    def leave_out(self, nodes: Set[Node]) -> None:
+        """Let nodes wait without being computed, until somebody asks for them."""
+        self.made = [each for each in self.made if each() not in nodes]
+
+    def note_failure(self, roots: Sequence[Node]) -> None:
+        """Remember what could not be computed, with all that waits under it."""
+        stack = [*roots]
+        while stack:
+            node = stack.pop()
+            if node.storage is None and node not in self.failed:
+                self.failed.add(node)
+                stack += node.inputs
 
     def forget_placeholders(self, start: int) -> None:
         """Leave out what was made of placeholders since there were `start` nodes: an exception that somebody

@@ -16,7 +16,8 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from .. import dtypes
 from ..errors import ArgumentError
-from ..evaluate.evaluate import compute, compute_waiting, is_checked
+from ..evaluate.evaluate import compute, is_checked
+from ..evaluate.waiting import compute_waiting
 from ..gradients.history import grad_mode
 from ..gradients.slots import GradientSlot
 from ..graph.node import Node, scalar, signature

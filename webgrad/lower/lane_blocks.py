@@ -34,6 +34,7 @@ class BlockLowering(Lowering):
         self.puller = LoadPuller(graph, group)
         self.sums = float32
         self.swapped, self.stretches = False, 0
+        self._probes = {}
         self._bind(PANEL, written=True)
         self._bind(BLOCK, written=False)
         self.at_a = self._strided("load_a")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..dtypes import DType
 from ..graph.snapshot import Snapshot
@@ -71,6 +72,17 @@ class LoadPuller(LanePuller):
         self.loaded.append(super().load(buffer, place))
         self.places.append(place)
         return self.loaded[-1]
+
+
+class Probe(NamedTuple):
+    """An element of an operand at variables: its value, what it loads and from where, and whether it has
+    another one in each batch.
+    """
+
+    value: Instruction
+    loaded: tuple[Instruction, ...]
+    places: tuple[Index, ...]
+    reads_batch: bool
 
 
 class _Runs:
@@ -145,6 +157,8 @@ def _run_of(places: Sequence[Index], name: str, size: int, least: int = 1) -> in
 class Lowering:
     """A product while it is lowered: its sizes, and where its operands lie."""
 
+    _probes: dict[tuple[str, bool, int], Probe]  # by operand, whether swapped, and the order of k
+
     def __init__(self, graph: Snapshot, group: Group) -> None:
         self.graph, self.group = graph, group
         self.a, self.b = graph.inputs[group.center]
@@ -159,6 +173,7 @@ class Lowering:
         self._bind(PANEL, written=True)
         self._bind(BLOCK, written=False)
         self.swapped = False  # A is the second operand, transposed, and B the first one
+        self._probes = {}
         self._place_operands()
 
     def swap(self) -> None:
@@ -174,7 +189,7 @@ class Lowering:
 
     def _take_in_turn(self) -> None:
         """Change the order of k if A, which is permuted, then lies in memory."""
-        length = _run_of(self._places("load_a"), "k", self.k)
+        length = _run_of(self._probed("load_a").places, "k", self.k)
         if length < self.k:
             self.stretches = self.k // length
             self.at_a = self._strided("load_a")
@@ -209,8 +224,15 @@ class Lowering:
         """How many rows A has, or columns B."""
         return self.m if name == "load_a" else self.n
 
-    def _probed(self, name: str) -> Instruction:
-        """An element of an operand at variables `batch`, `row` and `k`; the puller notes its loads."""
+    def _probed(self, name: str) -> Probe:
+        """An element of an operand at variables `batch`, `row` and `k`."""
+        key = name, self.swapped, self.stretches
+        found = self._probes.get(key)
+        if found is None:
+            found = self._probes[key] = self._probe(name)
+        return found
+
+    def _probe(self, name: str) -> Probe:
         puller = self.puller
         puller.builder = build = Builder()
         given = []
@@ -219,25 +241,18 @@ class Lowering:
             given.append(variable(each, size))
         puller.loaded, puller.places = [], []
         batch, row, k = given
-        return self.element(name, batch, row, self._in_order(k))
-
-    def _places(self, name: str) -> list[Index]:
-        self._probed(name)
-        return self.puller.places
-
-    def _ignores_batch(self, name: str) -> bool:
-        self._probed(name)
-        build = self.puller.builder
-        return not any(build.values["batch"] in each.args for each in build.body())
+        value = self.element(name, batch, row, self._in_order(k))
+        reads_batch = any(build.values["batch"] in each.args for each in build.body())
+        return Probe(value, tuple(puller.loaded), tuple(puller.places), reads_batch)
 
     def _strided(self, name: str) -> Strided | None:
         """Where an operand lies, if it is a part of a value: its index is a sum of multiples."""
-        value = self._probed(name)
+        value, loaded, places, _ = self._probed(name)
         if value.op == "cast" and value.data == (value.data[0], self.sums, False) and value.data[0].is_half:
             (value,) = value.args  # what reads it widens it
-        if [value] != self.puller.loaded or len(value.args) > 1:
+        if (value,) != loaded or len(value.args) > 1:
             return None
-        dtype, place = self.puller.buffers[value.data].dtype, self.puller.place
+        dtype, place = self.puller.buffers[value.data].dtype, places[-1]
         if dtype.wide is not self.sums or dtype.itemsize == 1 or (dtype.is_packed and not dtype.is_half):
             return None
         factors = {atom.name: factor for atom, factor in place.terms.items()}
@@ -252,7 +267,7 @@ class Lowering:
         divided, so that elements side by side in memory are loaded together.
         """
         puller = self.puller
-        places = self._places(name)
+        places = self._probed(name).places
         puller.builder = build = Builder()
         batch, row, k, rows, ks = (
             build.emit("argument", U32, (), each) for each in ("batch", "row", "k", "rows", "ks")
@@ -282,18 +297,23 @@ class Lowering:
         puller.close(len(build.blocks) - 1)
         return Hole(name, (), build.body(), None)
 
-    def _stretches(self, places: list[Index], k: Instruction, ks: Instruction, least: int) -> _Runs:
+    def _stretches(self, places: Sequence[Index], k: Instruction, ks: Instruction, least: int) -> _Runs:
         if self.stretches:
             return _Runs(self.puller, k, ks, self.k, self.k // self.stretches, in_turn=True)
         return _Runs(self.puller, k, ks, self.k, _run_of(places, "k", self.k, least))
 
-    def _goes_along_k(self, name: str) -> bool:
-        """Whether an operand's elements lie side by side along k, rather than along its rows."""
-        found = []
+    def _best_hole(self, name: str, height: int) -> tuple[Hole, bool]:
+        """The function that fills panels, and whether along k: where an operand's elements lie side by side
+        along k, rather than along its rows. A panel of one row is the same both ways.
+        """
+        if height == 1:
+            return self._hole(name, height, along_k=True), True
+        holes, strides = [], []
         for along_k in (False, True):
-            self._hole(name, 1, along_k=along_k)
-            found.append(max(self.puller.strides, default=0) or 1 << 30)
-        return found[True] < found[False]
+            holes.append(self._hole(name, height, along_k=along_k))
+            strides.append(max(self.puller.strides, default=0) or 1 << 30)
+        is_along = strides[True] < strides[False]
+        return holes[is_along], is_along
 
     # The result
 
@@ -342,11 +362,11 @@ class Lowering:
 
     def product(self, heights: tuple[int, int]) -> Product:
         """The product, for panels of so many rows of A and columns of B."""
-        holes, along = [], []
-        for name, place, height in zip(("load_a", "load_b"), (self.at_a, self.at_b), heights, strict=True):
-            along.append(place is None and (height == 1 or self._goes_along_k(name)))
+        holes, along = [], [False, False]
+        for at, (name, place) in enumerate((("load_a", self.at_a), ("load_b", self.at_b))):
             if place is None:
-                holes.append(self._hole(name, height, along_k=along[-1]))
+                hole, along[at] = self._best_hole(name, heights[at])
+                holes.append(hole)
         at_c = self._plain_result()
         if at_c is None:
             holes.append(self._finish())
@@ -357,5 +377,5 @@ class Lowering:
         for each in (fold_constants, share_values, drop_unused):
             kernel = each(kernel)
         sizes = self.batch, self.m, self.n, self.k
-        shares_a = self._ignores_batch("load_a")
+        shares_a = not self._probed("load_a").reads_batch
         return Product(kernel, *sizes, self.sums, self.at_a, self.at_b, at_c, (along[0], along[1]), shares_a)

@@ -28,6 +28,7 @@ _CALL = re.compile(rf"call (?:\w+ )*?({_TYPE}) @(llvm\.[\w.]+)\((.*)\)")
 _DECLARED = re.compile(r"declare .*@(llvm\.[\w.]+)\(")
 _FIRST_WORD = re.compile(_TYPE)
 _VECTOR = re.compile(r"<(\d+) x (\w+)>")
+_TABLE = re.compile(r"^@.*", re.MULTILINE)
 _SHORT = {"float": "f32", "double": "f64", "half": "f16", "ptr": "p0"}
 # Defined for 0, and for the lowest
 _FLAGS = {"ctlz": ", i1 false", "cttz": ", i1 false", "abs": ", i1 false"}
@@ -62,9 +63,10 @@ def _types(arguments: str) -> str:
 
 def module(*functions: str) -> str:
     """The text of a module: functions, the tables that they read, each once, and what they call declared."""
-    lines = "\n".join(functions).split("\n")
-    tables = dict.fromkeys(line for line in lines if line.startswith("@"))
-    text = "\n".join(line for line in lines if not line.startswith("@"))
+    text = "\n".join(functions)
+    tables = dict.fromkeys(_TABLE.findall(text))
+    if tables:
+        text = "\n".join([line for line in text.split("\n") if not line.startswith("@")])
     return "\n".join([declarations(text), _ATTRIBUTES, text, *tables, "!0 = !{}"])
 
 

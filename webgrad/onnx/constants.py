@@ -29,7 +29,7 @@ def settled(graph: Graph, weights: Values, run: Run) -> tuple[Graph, Values]:
     reduced = Graph(graph.name, graph.inputs, graph.outputs, {}, tuple(rest), uses)
     read = {name for node in rest for name in names_read(node)} | {each.name for each in graph.outputs}
     values = {name: each for name, each in scope.values.items() if name in read}
-    wg.eval(*(each for each in values.values() if isinstance(each, wg.Tensor)))
+    wg.eval([each for each in values.values() if isinstance(each, wg.Tensor)])
     return reduced, values
 
 

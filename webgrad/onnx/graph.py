@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 MOST_NODES = 1 << 18  # with those of functions, at each call
+MOST_CALLS = 128  # of functions within each other
 MOST_ALIKE = 8  # arrays that look alike and are compared with each other
 AI_ONNX = ("", "ai.onnx")  # both are the standard's own domain
 
@@ -145,8 +146,13 @@ def contents_of(model: Message, folder: Path | None, source: str) -> Contents:
 def _check_calls(graph: Graph, builder: _Builder) -> None:
     """Refuse functions that call themselves, and those that call each other so often that they never end."""
     sizes: dict[int, int] = {}
+    depths: dict[int, int] = {}
     for function in _called_last(builder):
         sizes[id(function)] = _size(function.nodes, sizes)
+        depth = 1 + max([depths[id(each)] for each in _called(function.nodes)], default=0)
+        if depth > MOST_CALLS:
+            builder.fail(f"its functions call each other more than {MOST_CALLS} deep")
+        depths[id(function)] = depth
     if _size(graph.nodes, sizes) > MOST_NODES:
         builder.fail(f"with the functions that it calls it has more than {MOST_NODES:,} nodes")
 

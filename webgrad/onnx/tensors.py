@@ -50,6 +50,8 @@ def sparse_array_of(sparse: Message, folder: Path | None) -> Array:
         _fail(name, f"its shape is {list(shape)[:8]}")
     if math.prod(shape) * values.itemsize > max(SMALL, MOST_ZEROS * values.nbytes):
         _fail(name, f"{values.size:,} values are there for the shape {list(shape)[:8]}")
+    if indices.dtype.kind not in "iu":
+        _fail(name, f"its indices are {indices.dtype.name}")
     if indices.ndim == 2:
         if indices.shape[1] != len(shape) or ((indices < 0) | (indices >= shape)).any():
             _fail(name, "its indices are outside of its shape")

@@ -129,6 +129,9 @@ def sorted_places(x: Array, descending: bool = False, count: int | None = None) 
     if not x.size or length == 1 or not count:
         return np.zeros(shape, np.int32)
     rows = _rows(x)
+    if length < LEAST and rows.size <= BLOCK:
+        few: Array = _order(rows, descending, count).astype(np.int32).reshape(shape)
+        return few
     result = np.empty(shape, np.int32)
     target = result.reshape(len(rows), count)
     if length >= LONG:
@@ -161,6 +164,9 @@ def _long_order(line: Array, descending: bool, count: int) -> Array:
 def _order(rows: Array, descending: bool, count: int) -> Array:
     """The first places of several rows."""
     length = rows.shape[1]
+    if count == 1 and descending:  # NumPy takes NaN for the largest, too
+        largest: Array = rows.argmax(axis=1)
+        return largest[:, None]
     if length >= SEARCHED and count * RARE <= length:
         whole = [slice(0, length)]
         return np.stack([_first_places(line, descending, count, whole) for line in rows])

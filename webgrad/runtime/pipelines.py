@@ -223,6 +223,11 @@ class Compiler:
                 found.append(each.result())
         return found
 
+    def compile_again(self, compiled: Compiled) -> None:
+        """Compile a pipeline once more and let it go: for those who listen to what the driver says of it."""
+        again = self._compile(compiled.pipeline, compiled.layout)
+        self._native.release_pipeline(again.handle)
+
     def _compile(self, pipeline: Pipeline, layout: Layout) -> Compiled:
         began = _clock()
         program = pipeline.program

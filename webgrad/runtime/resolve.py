@@ -8,13 +8,11 @@ queue. The invariant: when resolving raises, the pool lends exactly what it lent
 
 from __future__ import annotations
 
-import gc
 from collections import OrderedDict, deque
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .collector import collector_paused
 from .groups import BindGroup
 from .layer import Prepared, Row
 from .pending import Command, Grid, Pending
@@ -114,7 +112,7 @@ def resolve(pending: Pending, inputs: list[int], context: Context) -> Resolved:
     pool.bytes_peak = live_before
     walk = _Walk(pending, inputs, context)
     try:
-        with _collector_paused():
+        with collector_paused():
             commands = pending.commands()
             with context.groups.creating():
                 steps = walk.run(commands)
@@ -136,18 +134,6 @@ def resolve(pending: Pending, inputs: list[int], context: Context) -> Resolved:
         pending.placed = []
         pool.protected = set()
         pool.bytes_peak = max(pool.bytes_peak, peak_before)
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """No garbage collection: thousands of records are made that all live, and it would walk them again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _restore(pool: Pool, walk: _Walk, free_before: set[int]) -> None:

@@ -148,6 +148,7 @@ class _Known:
         self.graph = graph
         self.profile = profile
         self.costs = {number: cost_of(graph, number) for number in order}
+        self.inputs = {number: list(dict.fromkeys(graph.inputs[number])) for number in order}  # each once
         self._read: dict[int, Content] = {}
         self._made: dict[int, tuple[list[Content], Content, int]] = {}
         self.looked_at: dict[tuple[int, ...], tuple[list[Content], Content, frozenset[int]]] = {}
@@ -198,7 +199,7 @@ def _forward(
         return contents[number]
 
     for number in order:
-        inputs = list(dict.fromkeys(graph.inputs[number]))
+        inputs = known.inputs[number]
         parts = [content_of(each) for each in inputs]
         key = (number, number in stored, *map(id, parts))
         if key in known.looked_at:

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 from .. import dtypes
 from ..errors import CaptureError, DTypeError
-from ..evaluate.evaluate import compute_waiting, evaluation_lock
+from ..evaluate.evaluate import evaluation_lock
+from ..evaluate.waiting import compute_waiting
 from ..graph.composite import expand
 from ..graph.node import Node, line_of, make, scalar, signature
 from ..graph.op import LEAF

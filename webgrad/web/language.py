@@ -89,7 +89,7 @@ def language_bundle(
     # Nothing is computed, so the caches need not be where the model is.
     decoding = Decoding(model.decoder, _context(model, context), wg.open_device("cpu"), chunks)
     decoding.make_room(decoding.context)
-    wg.eval(*(each.stored for each in decoding.caches))
+    wg.eval([each.stored for each in decoding.caches])
 
     def greedy(token: Any, position: Any) -> Any:
         sampling = Sampling(temperature=0)

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 from .. import dtypes
 from ..errors import ArgumentError, DTypeError
-from ..evaluate.evaluate import compute_waiting, evaluation_lock
+from ..evaluate.evaluate import evaluation_lock
+from ..evaluate.waiting import compute_waiting
 from ..graph.node import Node, scalar, signature
 from ..graph.op import LEAF
 from ..graph.snapshot import Snapshot, snapshot, walk

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...errors import DTypeError
 from ...evaluate.evaluate import evaluate
+from ...evaluate.waiting import evaluate_waiting
 from ...gradients.history import grad_mode
 from ...graph.node import Node, backlog
 from ...graph.trace import current_trace
@@ -25,8 +26,7 @@ def eval(*tensors: Any) -> None:
     """
     if not tensors:
         if current_trace() is None:
-            evaluate(backlog.held())
-            backlog.restart(backlog.waiting())
+            evaluate_waiting()
         return
     if all(each.__class__ is Tensor for each in tensors):
         evaluate([each.node for each in tensors])
@@ -68,9 +68,10 @@ def _is_long(roots: list[Node]) -> bool:
     known = set(roots)
     stack = list(roots)
     while stack and len(known) < LONG:
-        fresh = [each for each in stack.pop().inputs if each.storage is None and each not in known]
-        known.update(fresh)
-        stack += fresh
+        for each in stack.pop().inputs:
+            if each.storage is None and each not in known:
+                known.add(each)
+                stack.append(each)
     return len(known) >= LONG
 
 

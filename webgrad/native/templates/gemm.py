@@ -10,6 +10,7 @@ summed depends on k alone, not on blocks or threads.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from ..jobs import kernel_function
 from ..text import Function
@@ -101,6 +102,7 @@ def _equal(size: int, parts: int, step: int) -> int:
     return max(-(-size // (max(parts, 1) * step)), 1) * step
 
 
+@cache
 def gemm_text(tile: Tile, *, direct: bool = False, packed: bool = False, whole: bool = False) -> str:
     """`kernel`, which calls the holes. What is `direct` sums whole tiles up in C itself: `finish` is then
     `store_text`'s. If B is `packed`, nothing calls `load_b`. If its columns are `whole` tiles, those of fewer
@@ -250,6 +252,7 @@ def _packed_part(f: Function, tile: Tile, k: str) -> str:
     return f.at(start, f.add(f.multiply("%batch", batch), f.multiply(k, step)), tile.kind)
 
 
+@cache
 def pack_text(tile: Tile) -> str:
     """`kernel` that packs B by `load_b`, part after part of k, to C: `_packed_part` reads it there."""
     f = kernel_function()

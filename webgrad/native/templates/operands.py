@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
 
 from ..jobs import FIRST_FIELD
 from ..text import RELAX, Function
@@ -197,6 +198,7 @@ def panels(f: Function, tile: Tile, height: int, start: str | int = 0) -> Iterat
         yield row, rows, f.at("%out", f.multiply(row, "%ks"), tile.kind)
 
 
+@cache
 def load_text(tile: Tile, name: str, height: int, source: str) -> str:
     """`load_a` or `load_b` for an operand in memory: rows of it, and `ks` of k, as panels of this height."""
     f = Function(name, LOAD)
@@ -252,6 +254,7 @@ def _pack_panel(
             f.store(type, value, out, f.add(f.multiply(at, height), each), tile.kind)
 
 
+@cache
 def filled_text(tile: Tile, name: str, height: int, *, along_k: bool) -> str:
     """`load_a` or `load_b` for an operand that `fill_a` or `fill_b` computes, a panel at a time: row by row
     if `along_k`, which is then transposed, else as panels are.
@@ -330,6 +333,7 @@ def columns_of(f: Function, type: str, count: int, size: int, rows: list[str]) -
     return [square[at] for at in order]
 
 
+@cache
 def store_text(tile: Tile) -> str:
     """`finish` that stores a block as it is; columns of C lie side by side."""
     f = Function("finish", STORE)

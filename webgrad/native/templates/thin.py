@@ -10,6 +10,7 @@ layout of the wide matrix alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from ..jobs import kernel_function
 from ..text import Function
@@ -48,6 +49,7 @@ def strips(
     return divided(tile, fields, batch * -(-wide // strip) if few else 0, few * strip * k, room, threads)
 
 
+@cache
 def thin_text(tile: Tile, source: str, *, swapped: bool = False) -> str:
     """`kernel`, for few rows and a wide B; swapped: for few columns and a wide A."""
     f = kernel_function()
