@@ -54,14 +54,6 @@ def need_model(config: pytest.Config, name: str) -> None:
         _leave(config, str(error))
 
 
-def need_folder(config: pytest.Config, variable: str, what: str) -> Path:
-    """Go on only where an environment variable names a folder of published files, which CI may lack."""
-    folder = Path(os.environ.get(variable, ""))
-    if variable not in os.environ or not folder.is_dir():
-        _leave(config, f"no folder of {what} was found: {variable} may name one", must=False)
-    return folder
-
-
 def need_compiler(config: pytest.Config, gpu: str, driver: str = "") -> None:
     """Go on only where a GPU's compiler is there, and is the one whose figures are kept; CI may go on too."""
     if problem := missing(GPUS[gpu]):
@@ -70,6 +62,14 @@ def need_compiler(config: pytest.Config, gpu: str, driver: str = "") -> None:
         _leave(
             config, f"the figures kept of {gpu} are of {kept_driver(gpu)}, and here is {driver}", must=False
         )
+
+
+def need_folder(config: pytest.Config, variable: str, what: str) -> Path:
+    """Go on only where an environment variable names a folder of published files, which CI may lack."""
+    folder = Path(os.environ.get(variable, ""))
+    if variable not in os.environ or not folder.is_dir():
+        _leave(config, f"no folder of {what} was found: {variable} may name one", must=False)
+    return folder
 
 
 def _leave(config: pytest.Config, reason: str, must: bool = True) -> NoReturn:

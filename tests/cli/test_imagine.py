@@ -102,6 +102,7 @@ def test_several_files_and_a_report_for_programs(
         (["--steps", "5000"], "steps are 1 to 1000 here, not 5000"),
         (["--device", "webgpu:77"], "webgpu:77"),
         (["--from", "none.png"], "none.png cannot be read"),
+        (["--lora", "none.safetensors@0.5"], "none.safetensors cannot be read"),
     ],
 )
 def test_mistakes_are_told_in_one_line(
@@ -196,3 +197,11 @@ def test_a_prompt_is_asked_for(classes: Path) -> None:
         imagine._arguments(Pipe(), "m", {}, 2)
     found = imagine._arguments(Pipe(), "m", {"prompt": "a boot", "size": (8, 16)}, 2)
     assert found == {"prompt": ["a boot", "a boot"], "size": (8, 16)}
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [("a.safetensors", ("a.safetensors", 1.0)), ("a@b@0.5", ("a@b", 0.5)), ("me@home", ("me@home", 1.0))],
+)
+def test_changes_of_weights_and_how_much_they_count(text: str, wanted: tuple[str, float]) -> None:
+    assert imagine._lora(text) == wanted

@@ -68,6 +68,14 @@ def test_a_graph_of_something_else(tmp_path: Path) -> None:
         wg.diffusion.load(tmp_path, device="cpu")
 
 
+def test_an_error_of_a_node_names_the_file(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path)
+    text = (folder / "model.json").read_text().replace('"Sigmoid"', '"Warp"')
+    (folder / "model.json").write_text(text)
+    with pytest.raises(wg.ModelFileError, match=r"model\.json: gate is Warp"):
+        wg.diffusion.load(folder, device="cpu")
+
+
 def test_a_dtype_of_a_graph_is_refused(tmp_path: Path) -> None:
     with pytest.raises(wg.ArgumentError, match="a graph computes with float32"):
         wg.diffusion.load(folder_of(tmp_path), device="cpu", dtype=wg.float16)

@@ -52,6 +52,13 @@ def test_seeds_repeat_and_steps_are_captured_once() -> None:
     assert first.dtype == np.uint8
 
 
+def test_steps_that_know_four_before_are_captured_once() -> None:
+    pipe = pipeline().with_scheduler(wg.diffusion.PNDM(skip_prk_steps=True))
+    previews = list(pipe.steps(1, steps=6, seed=5))
+    assert [each.step for each in previews] == [1, 2, 3, 4, 5, 6, 7]
+    assert "1 captured" in repr(pipe._plain._step)
+
+
 def test_a_folder_gives_the_pictures_of_its_network(tmp_path: Path) -> None:
     pipe = pipeline()
     found = load(written(tmp_path / "model", pipe.unet))

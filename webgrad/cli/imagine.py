@@ -99,8 +99,10 @@ def _parser() -> Parser:
     how.add_argument("--seed", type=seed, metavar="N", help="the same pictures every time (random)")
     every = checked(whole(0), "an integer, 0 or more")
     how.add_argument("--preview", type=every, metavar="N", help="rewrite the files every N steps; 0: never")
-    how.add_argument("--dtype", choices=("float32", "float16", "bfloat16"),
+    how.add_argument("--dtype", choices=("float32", "float16", "bfloat16", "q8_0", "q4_0", "q4_1"),
                      help="what weights are kept in (as they are stored)")  # fmt: skip
+    how.add_argument("--lora", type=_lora, action="append", metavar="FILE[@N]",
+                     help="changes of the weights, and how much they count; several times")  # fmt: skip
     add_device(parser)
     add_json(parser)
     return parser
@@ -115,6 +117,15 @@ def _size(text: str) -> tuple[int, int]:
     """Height and width, of a side or of width x height."""
     width, height = _pair(text if "x" in text.lower() or "×" in text else f"{text}x{text}")
     return height, width
+
+
+def _lora(text: str) -> tuple[str, float]:
+    """A file and how much it counts; an @ may be a part of its name."""
+    path, _, scale = text.rpartition("@")
+    try:
+        return (path, float(scale)) if path else (text, 1.0)
+    except ValueError:
+        return text, 1.0
 
 
 def _class(text: str) -> int | str:
@@ -132,7 +143,7 @@ def _pipeline(options: argparse.Namespace) -> Any:
             "TensorFlow.js, or terrain, which the catalogue has"
         )
     where = {"device": options.device, "dtype": options.dtype}
-    pipe = wg.diffusion.load(name, **where, **({"prior": options.prior} if options.prior else {}))
+    pipe = wg.diffusion.load(name, prior=options.prior, lora=options.lora, **where)
     if options.scheduler is None:
         return pipe
     if not hasattr(pipe, "with_scheduler"):
@@ -192,6 +203,7 @@ def _settings(options: argparse.Namespace, pipe: Any, asked: Mapping[str, Any], 
     facts = {
         **{name.replace("_", " ").capitalize(): _fact(value) for name, value in plain.items()},
         **({"From": options.from_} if options.from_ else {}),
+        **({"LoRA": " ".join(f"{path}@{scale:g}" for path, scale in options.lora)} if options.lora else {}),
         **({"Scheduler": type(scheduler).__name__} if scheduler is not None else {}),
         "Seed": seed,
         "Model": Path(options.model).name,

@@ -18,6 +18,7 @@ from webgrad import nn
 
 from .parts import PARTS
 from .pipelines.unconditional import Unconditional
+from .quantised import QuantisedConv2d, QuantisedLinear
 from .schedulers import BY_CLASS, DDIM
 
 __all__ = ["save"]
@@ -66,6 +67,10 @@ def _save_part(module: nn.Module, folder: Path) -> str:
     others = [each.name for each in sorted(folder.glob("*.safetensors")) if each.name != WEIGHTS]
     if others:
         raise wg.ModelFileError(f"{folder} has other weights already, which would be read too: {others[0]}")
+    if any(isinstance(each, QuantisedLinear | QuantisedConv2d) for each in module.modules()):
+        raise wg.ArgumentError(
+            "weights in blocks are not written: load the model without blocks, and save it"
+        )
     _write(folder / "config.json", {"_class_name": name, **_settings(module.config)})
     wg.io.save(folder / WEIGHTS, module.state_dict(), {"format": "pt"})
     return name
