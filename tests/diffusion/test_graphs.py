@@ -41,7 +41,7 @@ def test_pictures_are_those_of_plain_numpy(device: str, tmp_path: Path) -> None:
     *_, last = pipe.steps(2, steps=10, noise=wg.asarray(given, device=device))
     found = last.latents.numpy().transpose(0, 2, 3, 1)
     np.testing.assert_allclose(found, ddim(NumpyGraph(folder), moved, 10), 1e-3, 1e-3)
-    assert "1 captured" in repr(pipe._plain._step)
+    assert "1 captured" in repr(pipe._denoiser._step)
 
 
 def test_a_folder_says_how_it_was_trained(tmp_path: Path) -> None:
@@ -66,6 +66,14 @@ def test_a_graph_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "scheduler_config.json").write_text('{"_class_name": "DDIMScheduler"}')
     with pytest.raises(wg.ModelFileError, match="is no graph of pictures and time steps"):
         wg.diffusion.load(tmp_path, device="cpu")
+
+
+def test_an_error_of_a_node_names_the_file(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path)
+    text = (folder / "model.json").read_text().replace('"Sigmoid"', '"Warp"')
+    (folder / "model.json").write_text(text)
+    with pytest.raises(wg.ModelFileError, match=r"model\.json: gate is Warp"):
+        wg.diffusion.load(folder, device="cpu")
 
 
 def test_a_dtype_of_a_graph_is_refused(tmp_path: Path) -> None:

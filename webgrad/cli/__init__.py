@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "chat": ("webgrad.cli.chat", "talk with a language model"),
     "generate": ("webgrad.cli.generate", "let a language model go on with a text"),
     "embed": ("webgrad.cli.embed", "turn texts into vectors that are near where meanings are"),
+    "imagine": ("webgrad.cli.imagine", "make pictures with a diffusion model"),
     "run": ("webgrad.cli.run", "run an ONNX model on files"),
     "bench": ("webgrad.cli.bench", "measure how quickly a model reads and writes here"),
     "pull": ("webgrad.cli.pull", "bring a model to this machine"),
@@ -51,7 +52,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 }
 # how --help lists them
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "models": ("chat", "generate", "embed", "run", "bench"),
+    "models": ("chat", "generate", "embed", "imagine", "run", "bench"),
     "files of models": ("pull", "models"),
     "scripts": ("profile", "check", "record", "replay", "kernels"),
     "browsers": ("export", "serve-static"),

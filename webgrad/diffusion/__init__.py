@@ -10,6 +10,7 @@ from .pipelines.latents import Preview
 from .pipelines.of_classes import ClassConditional
 from .pipelines.pixart import PixArt
 from .pipelines.stable import StableDiffusion
+from .pipelines.terrain import Terrain
 from .pipelines.unconditional import Unconditional
 from .pipelines.wuerstchen import Wuerstchen, WuerstchenDecoder, WuerstchenPrior
 from .saving import save
@@ -23,6 +24,7 @@ from .schedulers import (
     Euler,
     EulerAncestral,
     FlowMatching,
+    scheduler_named,
 )
 from .transformers import (
     DiTTransformer,
@@ -50,6 +52,7 @@ __all__ = [
     "PixArtTransformerConfig",
     "Preview",
     "StableDiffusion",
+    "Terrain",
     "UNet2D",
     "UNet2DCondition",
     "UNet2DConditionConfig",
@@ -60,4 +63,5 @@ __all__ = [
     "WuerstchenPrior",
     "load",
     "save",
+    "scheduler_named",
 ]

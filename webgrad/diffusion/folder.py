@@ -17,6 +17,7 @@ from .graphs import is_graph, load_graph
 from .lora import loras_of
 from .parts import PARTS, load_part, read_settings
 from .pipelines import of_classes, pixart, stable, unconditional, wuerstchen
+from .pipelines.terrain import Terrain, is_terrain
 from .prompts import Prompts
 from .schedulers import BY_CLASS, scheduler_of
 from .weights import precision_of
@@ -65,6 +66,8 @@ def load(
         second = load(path, device=device, dtype=dtype, lora=lora)
         return wuerstchen.of_stages(first, second, f"{prior} and {path}")
     folder = Path(path)
+    if str(path) in wg.models.catalogue() or folder.suffix == ".onnx":
+        return _of_onnx(path, device, dtype, lora)
     if is_graph(folder):
         if lora is not None:
             raise wg.ArgumentError(
@@ -90,6 +93,17 @@ def load(
         return PIPELINES[name](parts, settings, str(folder))
     except KeyError as error:
         raise wg.ModelFileError(f"{source}: there is no part {error}, which {name} needs") from None
+
+
+def _of_onnx(path: str | os.PathLike[str], device: Any, dtype: Any, lora: Any) -> Terrain:
+    """The pipeline of an ONNX model, of which there is one kind."""
+    if dtype is not None or lora is not None:
+        raise wg.ArgumentError(f"{path}: an ONNX model has the types and weights of its file: dtype={dtype}")
+    model = wg.onnx.load(path, device)
+    if not is_terrain(model):
+        given = ", ".join(map(str, model.inputs))
+        raise wg.ModelFileError(f"{path} is no diffusion model that webgrad knows: it takes {given}")
+    return Terrain(model)
 
 
 def _part(home: Path, key: str, name: str, options: Mapping[str, Any], length: int | None) -> Any:

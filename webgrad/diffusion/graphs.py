@@ -90,7 +90,12 @@ def load_graph(folder: Path, *, device: Any = None, dtype: Any = None) -> Uncond
     if dtype is not None and wg.as_dtype(dtype) != wg.float32:
         raise wg.ArgumentError(f"{folder}: a graph computes with float32, not {dtype}")
     scheduler = _scheduler(folder)
-    return Unconditional(GraphUNet(wg.onnx.load(folder / MODEL, device, progress=False)), scheduler)
+    try:
+        return Unconditional(GraphUNet(wg.onnx.load(folder / MODEL, device, progress=False)), scheduler)
+    except wg.ModelFileError as error:
+        if str(folder) in str(error):
+            raise
+        raise wg.ModelFileError(f"{folder / MODEL}: {error}") from None  # of a node
 
 
 def _scheduler(folder: Path) -> Any:

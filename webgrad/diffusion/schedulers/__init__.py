@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import webgrad as wg
@@ -11,6 +12,7 @@ from ..configs import read_config
 from .continuous import DDPMWuerstchen
 from .levels import DPMSolver, Euler, EulerAncestral, FlowMatching
 from .multistep import PNDM
+from .noise_levels import Training
 from .rows import Row, Schedule, next_picture
 from .stepwise import DDIM, DDPM, LCM
 
@@ -28,6 +30,7 @@ __all__ = [
     "Schedule",
     "next_picture",
     "schedule_from",
+    "scheduler_named",
     "scheduler_of",
 ]
 
@@ -62,3 +65,24 @@ def schedule_from(scheduler: Any, steps: int, begin: int) -> Schedule:
     knows_before = isinstance(scheduler, DPMSolver | PNDM)
     found: Schedule = scheduler.schedule(steps, begin) if knows_before else scheduler.schedule(steps)
     return found
+
+
+def scheduler_named(name: str, like: Any) -> Any:
+    """The scheduler of a name, for a network that was trained as the settings of another one say.
+
+    >>> wg.diffusion.scheduler_named("dpm-solver", wg.diffusion.DDIM(num_train_timesteps=300))
+    DPMSolver(num_train_timesteps=300, …)
+    """
+    wanted = "".join(letter for letter in name.casefold() if letter.isalnum())
+    known = {each.__name__: each for each in BY_CLASS.values()}
+    found = [kind for title, kind in known.items() if wanted == title.casefold()]
+    if not found:
+        raise wg.ArgumentError(f"there is no scheduler {name!r}, only {', '.join(known)}")
+    [kind] = found
+    if kind is type(like):
+        return like
+    if not (issubclass(kind, Training) and isinstance(like, Training)):
+        raise wg.ArgumentError(
+            f"{kind.__name__} is not for a network that was trained for {type(like).__name__}"
+        )
+    return kind(**{each.name: getattr(like, each.name) for each in fields(Training)})
