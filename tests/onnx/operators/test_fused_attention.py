@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import webgrad as wg
+from tests.onnx.models import loaded, model, node
 from tests.onnx.operators.scores import attended, by_head, rotated, softmax, together
 from tests.onnx.operators.single import run, run_one
+from webgrad.onnx.evaluation import Run
 
 GENERATOR = np.random.default_rng(16)
 MICROSOFT = "com.microsoft"
@@ -276,3 +279,37 @@ def test_what_is_not_there_is_refused() -> None:
     given = (x, x, x, None, None, np.array([0], np.int32), np.array(1, np.int32))
     with pytest.raises(wg.ModelFileError, match="sliding"):
         run_one("GroupQueryAttention", *given, kv_num_heads=1, sliding_window_cache=1, **settings)
+
+
+def test_a_buffer_with_room_is_one_capture_for_all_its_lengths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`total_sequence_length` may be the room that there is: where keys end is what `seqlens_k` says."""
+    heads, room, columns = 2, 6, 4
+    names = "q k v past_k past_v last total"
+    inputs = {name: [1, 1, heads * columns] for name in "qkv"}
+    inputs |= {name: [1, heads, "p", columns] for name in ("past_k", "past_v")}
+    inputs |= {name: ("int32", [1]) for name in ("last", "total")}
+    settings = {"num_heads": heads, "kv_num_heads": heads}
+    nodes = [node("GroupQueryAttention", names, "y k2 v2", domain="com.microsoft", **settings)]
+    outputs = {"y": None, "k2": None, "v2": None}
+    m = loaded(tmp_path, model(nodes, inputs, outputs, opset={"": 18, "com.microsoft": 1}))
+    generator = np.random.default_rng(5)
+    keys, values = np.zeros((2, 1, heads, room, columns), np.float32)
+    node_of, ran = Run.node, []
+
+    def counted(*given: Any) -> Any:
+        ran.append(last)
+        return node_of(*given)
+
+    monkeypatch.setattr(Run, "node", counted)
+    for last in range(1, room):
+        q, k, v = generator.standard_normal((3, 1, 1, heads * columns)).astype(np.float32)
+        found = m(q, k, v, keys, values, np.array([last], np.int32), np.array([room], np.int32))
+        keys[:, :, last], values[:, :, last] = (each.reshape(1, heads, columns) for each in (k, v))
+        scores = np.einsum("hc,hkc->hk", q.reshape(heads, columns), keys[0, :, : last + 1]) / 2
+        expected = np.einsum("hk,hkc->hc", softmax(scores), values[0, :, : last + 1])
+        near(found.y.numpy(), expected.reshape(1, 1, -1))
+        np.testing.assert_array_equal(found.k2.numpy(), keys)
+        np.testing.assert_array_equal(found.v2.numpy(), values)
+    assert ran == [1]  # the first step's

@@ -246,7 +246,8 @@ def group_query_attention(
     is_plain = not softcap and head_sink is None and smooth_softmax <= 0 and not qk_output
     if is_plain and causal and (start is None or q.shape[0] == 1):
         how = (bias.mask, 0.0, True, factor, num_heads != kv_num_heads)
-        reach, length = (window if window > 0 else None), (None if start is None else total)
+        reach = window if window > 0 else None
+        length = None if start is None else (last + 1).reshape(())  # `total` may be what there is room for
         y = wg.scaled_dot_product_attention(q, k, v, *how, window=reach, length=length)
         return together(y), k, v
     if causal:
@@ -287,8 +288,6 @@ def _updated(past: Any, new: Any, start: Any, last: Any, total: int) -> Any:
         return new
     if start is None or past is None or not past.shape[2]:
         return wg.pad(new, [(0, 0), (0, 0), (0, room - new.shape[2]), (0, 0)])
-    if past.shape[0] == 1 and past.shape[2] + new.shape[2] == total:
-        return joined(past, new)
     if past.shape[2] < room:
         past = wg.pad(past, [(0, 0), (0, 0), (0, room - past.shape[2]), (0, 0)])
     there = wg.arange(room, dtype=wg.int32, device=new.device).reshape((-1, 1)) <= last.reshape((-1, 1, 1, 1))
