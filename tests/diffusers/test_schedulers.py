@@ -12,7 +12,7 @@ import pytest
 
 import webgrad as wg
 from tests.diffusers.models import diffusers, torch
-from webgrad.diffusion.schedulers import next_picture, scheduler_of
+from webgrad.diffusion.schedulers import next_picture, schedule_from, scheduler_of
 
 STABLE = {"beta_schedule": "scaled_linear", "beta_start": 0.00085, "beta_end": 0.012}
 CASES: list[tuple[str, dict[str, Any], int]] = [
@@ -79,6 +79,15 @@ CASES: list[tuple[str, dict[str, Any], int]] = [
     ("DPMSolverMultistepScheduler", {"solver_order": 1}, 5),
     ("LCMScheduler", {}, 4),
     ("LCMScheduler", {"prediction_type": "sample"}, 8),
+    ("PNDMScheduler", {"skip_prk_steps": True, "steps_offset": 1, **STABLE}, 50),
+    ("PNDMScheduler", {"skip_prk_steps": True, "set_alpha_to_one": True}, 7),
+    (
+        "PNDMScheduler",
+        {"skip_prk_steps": True, "prediction_type": "v_prediction", "timestep_spacing": "trailing"},
+        9,
+    ),
+    ("PNDMScheduler", {"skip_prk_steps": True, "timestep_spacing": "linspace"}, 3),
+    ("PNDMScheduler", {"skip_prk_steps": True}, 1),
     ("FlowMatchEulerDiscreteScheduler", {}, 10),
     ("FlowMatchEulerDiscreteScheduler", {"shift": 3.0}, 28),
 ]
@@ -97,21 +106,46 @@ def test_steps(name: str, settings: dict[str, Any], count: int) -> None:
     theirs.set_timesteps(count)
     schedule = scheduler_of({**theirs.config, "_class_name": name}, name).schedule(count)
     assert schedule.start == pytest.approx(float(getattr(theirs, "init_noise_sigma", 1.0)), rel=1e-4)
+    compare(theirs, schedule, 0)
+
+
+@pytest.mark.parametrize("begin", [1, 2, 5])
+@pytest.mark.parametrize(("name", "settings", "count"), [each for each in CASES if each[2] > 8])
+def test_steps_after_those_that_a_picture_stands_for(
+    name: str, settings: dict[str, Any], count: int, begin: int
+) -> None:
+    """What several steps know of each other, they do not know of steps that were not made."""
+    theirs = getattr(diffusers, name)(**settings)
+    theirs.set_timesteps(count)
+    if hasattr(theirs, "set_begin_index"):
+        theirs.set_begin_index(begin)
+    scheduler = scheduler_of({**theirs.config, "_class_name": name}, name)
+    compare(theirs, schedule_from(scheduler, count, begin), begin)
+
+
+def compare(theirs: Any, schedule: Any, begin: int) -> None:
+    """Step for step, from one of them on."""
     random = np.random.default_rng(0)
     x = random.standard_normal((2, 5)) * schedule.start
-    wanted, before = torch.tensor(x), np.zeros((2, 5))
+    earlier = schedule.earlier or [()] * len(schedule.rows)
+    wanted, before = torch.tensor(x), [np.zeros((2, 5)) for _ in range(1 + len(earlier[0]))]
     module = sys.modules[type(theirs).__module__]
-    for row, time in zip(schedule.rows, theirs.timesteps, strict=True):
+    rows = list(zip(schedule.rows, earlier, theirs.timesteps, strict=True))
+    for row, shares, time in rows[begin:]:
         assert row.timestep == pytest.approx(float(time), rel=1e-4, abs=0.01)
         noise = random.standard_normal((2, 5))
         scaled = theirs.scale_model_input(wanted, time) if hasattr(theirs, "scale_model_input") else wanted
         prediction = torch.tensor(network(scaled.numpy(), float(time)))
         with mock.patch.object(module, "randn_tensor", lambda *a, n=noise, **k: torch.tensor(n), create=True):
             wanted = theirs.step(prediction, time, wanted).prev_sample
-        values = (x, network(x * row.entering, row.timestep), before, noise)
-        given = [wg.asarray(each, dtype=wg.float64) for each in values]
-        found = next_picture(given[0], given[1], given[2], given[3], row.numbers, schedule.clip)
-        x, before = (each.numpy() for each in found)
+        ours = network(x * row.entering, row.timestep)
+        given = [wg.asarray(each, dtype=wg.float64) for each in (x, ours, before[0], noise)]
+        older = [wg.asarray(each, dtype=wg.float64) for each in before[1:]]
+        found = next_picture(
+            given[0], given[1], given[2], given[3], row.numbers, schedule.clip, older, shares
+        )
+        x, original = (each.numpy() for each in found)
+        before = [ours if schedule.keeps_prediction else original, *before[:-1]]
         assert np.abs(x - wanted.numpy()).max() < TOLERANCE * float(abs(wanted).max())
 
 

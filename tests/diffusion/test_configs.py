@@ -57,6 +57,7 @@ def test_steps_of_training_have_a_limit() -> None:
 @pytest.mark.parametrize("name", ["down_block_types", "block_out_channels"])
 def test_settings_of_another_kind_describe_no_network(tmp_path: Path, name: str) -> None:
     (tmp_path / "config.json").write_text(json.dumps({name: {}}))
+    (tmp_path / "model.safetensors").touch()
     with pytest.raises(wg.ModelFileError, match="describes no UNet2DModel"):
         load_part(tmp_path, "UNet2DModel", device="cpu")
 

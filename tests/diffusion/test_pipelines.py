@@ -52,6 +52,13 @@ def test_seeds_repeat_and_steps_are_captured_once() -> None:
     assert first.dtype == np.uint8
 
 
+def test_steps_that_know_four_before_are_captured_once() -> None:
+    pipe = pipeline().with_scheduler(wg.diffusion.PNDM(skip_prk_steps=True))
+    previews = list(pipe.steps(1, steps=6, seed=5))
+    assert [each.step for each in previews] == [1, 2, 3, 4, 5, 6, 7]
+    assert "1 captured" in repr(pipe._plain._step)
+
+
 def test_a_folder_gives_the_pictures_of_its_network(tmp_path: Path) -> None:
     pipe = pipeline()
     found = load(written(tmp_path / "model", pipe.unet))
@@ -162,7 +169,7 @@ def test_a_saved_folder_gives_the_same_pictures(tmp_path: Path) -> None:
     with pytest.raises(wg.ModelFileError, match="file"):
         wg.diffusion.save(pipe, tmp_path / "file")
     with pytest.raises(wg.ArgumentError, match="not UNet2D"):
-        wg.diffusion.save(pipe.unet, tmp_path / "other")  # type: ignore[arg-type]
+        wg.diffusion.save(pipe.unet, tmp_path / "other")
 
 
 @pytest.mark.parametrize("labels", [["cat"], {"0": 1}, {"-1": "cat"}, {"cat": "0"}, "cat"])

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 import webgrad as wg
-from webgrad.diffusion.schedulers import BY_CLASS, next_picture, scheduler_of
+from webgrad.diffusion.schedulers import BY_CLASS, next_picture, schedule_from, scheduler_of
 from webgrad.diffusion.schedulers.noise_levels import kept_shares, times_of
 
 EXACT = {"clip_sample": False}
 ANCESTRAL = ("DDPM", "DDPMWuerstchen", "EulerAncestral")
-SAMPLERS = {each.__name__: each for each in BY_CLASS.values()}
+SAMPLERS: dict[str, Any] = {each.__name__: each for each in BY_CLASS.values()}
+KNOW_ORIGINALS = [each for each in SAMPLERS if each not in (*ANCESTRAL, "PNDM")]
+SAMPLERS["PNDM"] = partial(SAMPLERS["PNDM"], skip_prk_steps=True)
 
 
 def run(scheduler: Any, steps: int, original: Any, noise: Any) -> Any:
@@ -33,7 +36,7 @@ def run(scheduler: Any, steps: int, original: Any, noise: Any) -> Any:
 
 @pytest.mark.parametrize("steps", [1, 2, 7, 30])
 @pytest.mark.parametrize("kind", ["epsilon", "sample", "v_prediction"])
-@pytest.mark.parametrize("name", [each for each in SAMPLERS if each not in ANCESTRAL])
+@pytest.mark.parametrize("name", KNOW_ORIGINALS)
 def test_a_network_that_knows_the_original_leads_to_it(name: str, kind: str, steps: int) -> None:
     settings: dict[str, Any] = {} if name == "FlowMatching" else {"prediction_type": kind}
     if name in ("DDIM", "LCM"):
@@ -80,6 +83,11 @@ def test_times_fall_and_are_those_of_training(spacing: str, count: int) -> None:
     assert 0 <= times.min() <= times.max() <= 999
 
 
+def test_an_offset_beyond_the_steps_of_training() -> None:
+    with pytest.raises(wg.ArgumentError, match="steps_offset 1 leads 1000 steps beyond the last of 1000"):
+        SAMPLERS["DDIM"](steps_offset=1).schedule(1000)
+
+
 @pytest.mark.parametrize("name", SAMPLERS)
 @pytest.mark.parametrize("steps", [0, -1, 1001])
 def test_a_number_of_steps_that_cannot_be(name: str, steps: int) -> None:
@@ -88,5 +96,35 @@ def test_a_number_of_steps_that_cannot_be(name: str, steps: int) -> None:
 
 
 def test_an_unknown_scheduler_is_refused_by_name() -> None:
-    with pytest.raises(wg.ModelFileError, match="there is no scheduler PNDMScheduler"):
-        scheduler_of({"_class_name": "PNDMScheduler"}, "here")
+    with pytest.raises(wg.ModelFileError, match="there is no scheduler OtherScheduler"):
+        scheduler_of({"_class_name": "OtherScheduler"}, "here")
+
+
+@pytest.mark.parametrize("begin", [0, 3])
+def test_pndm_with_the_same_noise_in_all_predictions_is_ddim(begin: int) -> None:
+    """Whatever older predictions count for, together they count as one; the second step goes nowhere."""
+    schedule = SAMPLERS["PNDM"](set_alpha_to_one=True).schedule(10, begin)
+    assert len(schedule.rows) == 11
+    steps = {each.timestep: each for each in SAMPLERS["DDIM"](**EXACT).schedule(10).rows}
+    x, noise = 0.7, -0.4
+    for at, row in enumerate(schedule.rows[begin:]):
+        shares = row.by_prediction + row.by_before + sum(schedule.earlier[begin + at])
+        other = steps[row.timestep]
+        original = other.original_x * x + other.original_prediction * noise
+        wanted = x if at == 1 else other.by_prediction * noise + other.by_original * original
+        x = row.by_x * x + shares * noise
+        assert x == pytest.approx(wanted)
+
+
+def test_pndm_with_other_steps_before_is_refused_when_it_is_read() -> None:
+    with pytest.raises(wg.ModelFileError, match=r"here\.json: PNDM is here with skip_prk_steps=True"):
+        scheduler_of({"_class_name": "PNDMScheduler"}, "here.json")
+
+
+@pytest.mark.parametrize("begin", [0, 1, 4])
+def test_the_first_step_that_is_made_knows_none_before(begin: int) -> None:
+    for name in ("DPMSolver", "PNDM"):
+        schedule = schedule_from(SAMPLERS[name](), 9, begin)
+        assert schedule.rows[begin].by_before == 0
+        assert not any(schedule.earlier[begin] if schedule.earlier else ())
+        assert schedule.rows[begin + 1].by_before != 0

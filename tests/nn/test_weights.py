@@ -179,3 +179,11 @@ def test_parameters_are_one_vector_and_back() -> None:
     )
     with pytest.raises(wg.ShapeError, match="9 elements"):
         utils.vector_to_parameters(wg.ones(3), layer.parameters())
+
+
+def test_a_module_whose_weights_are_not_drawn() -> None:
+    layer: Any = utils.skip_init(wg.nn.Linear, 4, 3)
+    assert not layer.weight.detach().numpy().any()
+    assert wg.nn.Linear(4, 3).weight.detach().numpy().any()
+    layer.load_state_dict({"weight": np.ones((3, 4)), "bias": np.zeros(3)})
+    assert layer(wg.ones((1, 4))).tolist() == [[4.0] * 3]

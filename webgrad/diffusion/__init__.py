@@ -13,7 +13,17 @@ from .pipelines.stable import StableDiffusion
 from .pipelines.unconditional import Unconditional
 from .pipelines.wuerstchen import Wuerstchen, WuerstchenDecoder, WuerstchenPrior
 from .saving import save
-from .schedulers import DDIM, DDPM, LCM, DDPMWuerstchen, DPMSolver, Euler, EulerAncestral, FlowMatching
+from .schedulers import (
+    DDIM,
+    DDPM,
+    LCM,
+    PNDM,
+    DDPMWuerstchen,
+    DPMSolver,
+    Euler,
+    EulerAncestral,
+    FlowMatching,
+)
 from .transformers import (
     DiTTransformer,
     DiTTransformerConfig,
@@ -26,6 +36,7 @@ __all__ = [
     "DDIM",
     "DDPM",
     "LCM",
+    "PNDM",
     "ClassConditional",
     "DDPMWuerstchen",
     "DPMSolver",

@@ -262,7 +262,7 @@ class CodeBook(nn.Module):
 
     def codes(self, latents: wg.Tensor) -> wg.Tensor:
         """Numbers of the nearest vectors: (n, width, height, width) → (n, height, width)."""
-        book = self.embedding.weight
+        book = self.embedding.weight.astype(wg.float32)
         states = latents.permute(0, 2, 3, 1)
         distances = wg.sum(book * book, axis=1) - 2 * (states @ book.T)
         return wg.argmin(distances, axis=-1)
@@ -270,7 +270,7 @@ class CodeBook(nn.Module):
     def forward(self, latents: wg.Tensor) -> wg.Tensor:
         """The nearest vectors, in the latents' own shape."""
         found: wg.Tensor = self.embedding(self.codes(latents)).permute(0, 3, 1, 2)
-        return found
+        return found.astype(latents.dtype)
 
 
 @dataclass(frozen=True)

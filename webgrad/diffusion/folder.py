@@ -13,10 +13,13 @@ from typing import Any
 
 import webgrad as wg
 
+from .graphs import is_graph, load_graph
+from .lora import loras_of
 from .parts import PARTS, load_part, read_settings
 from .pipelines import of_classes, pixart, stable, unconditional, wuerstchen
 from .prompts import Prompts
 from .schedulers import BY_CLASS, scheduler_of
+from .weights import precision_of
 
 __all__ = ["load"]
 
@@ -48,34 +51,48 @@ def load(
     prior: str | os.PathLike[str] | None = None,
     device: Any = None,
     dtype: Any = None,
+    lora: Any = None,
 ) -> Any:
-    """The pipeline that a folder of diffusers describes.
+    """The pipeline that a folder of diffusers describes, or a graph model of TensorFlow.js.
 
-    `dtype` is what weights are kept in: as they are stored where none is given. `prior` is the folder of the
-    first stage, for a decoder that is published apart from it.
+    `dtype` is what weights are kept in: as they are stored where none is given; with "q8_0", "q4_0" or "q4_1"
+    those of layers in blocks of 8 or 4 bits. `lora` is a file of changes that are added to the weights, a
+    pair of a file and how much it counts, or a list of either. `prior` is the folder of the first stage, for
+    a decoder that is published apart from it.
     """
     if prior is not None:
-        first, second = (load(each, device=device, dtype=dtype) for each in (prior, path))
+        first = load(prior, device=device, dtype=dtype)
+        second = load(path, device=device, dtype=dtype, lora=lora)
         return wuerstchen.of_stages(first, second, f"{prior} and {path}")
     folder = Path(path)
+    if is_graph(folder):
+        if lora is not None:
+            raise wg.ArgumentError(
+                f"{folder}: a graph has no names of layers, which changes of lora= are for"
+            )
+        return load_graph(folder, device=device, dtype=dtype)
     source = folder / "model_index.json"
     settings = read_settings(source)
     name = str(settings.get("_class_name"))
     if name not in PIPELINES:
         raise wg.ModelFileError(f"{source}: there is no pipeline {name}, only {', '.join(PIPELINES)}")
-    where = wg.empty(0, device=device).device
+    precision_of(dtype)  # a mistake is told before anything is read
+    loras = loras_of(lora)
+    options = {"device": wg.empty(0, device=device).device, "dtype": dtype, "loras": loras}
     parts = {
-        key: _part(folder, key, str(value[1]), where, dtype, LENGTHS.get(name))
+        key: _part(folder, key, str(value[1]), options, LENGTHS.get(name))
         for key, value in settings.items()
         if isinstance(value, list) and len(value) == 2 and value[1] is not None and key not in IDLE
     }
+    for each in loras:
+        each.check_all_taken()
     try:
         return PIPELINES[name](parts, settings, str(folder))
     except KeyError as error:
         raise wg.ModelFileError(f"{source}: there is no part {error}, which {name} needs") from None
 
 
-def _part(home: Path, key: str, name: str, device: Any, dtype: Any, length: int | None) -> Any:
+def _part(home: Path, key: str, name: str, options: Mapping[str, Any], length: int | None) -> Any:
     folder = home / key
     try:
         is_inside = folder.resolve().parent == home.resolve()
@@ -84,7 +101,7 @@ def _part(home: Path, key: str, name: str, device: Any, dtype: Any, length: int 
     if not is_inside:
         raise wg.ModelFileError(f"{folder} is not in the model's folder")
     if name in PARTS:
-        return load_part(folder, name, device=device, dtype=dtype)
+        return load_part(folder, name, key=key, **options)
     if name in BY_CLASS:
         path = folder / "scheduler_config.json"
         return scheduler_of({**read_settings(path), "_class_name": name}, str(path))

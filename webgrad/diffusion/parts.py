@@ -7,8 +7,7 @@ class is a row; published weights of several ages differ in names, which rows of
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -26,6 +25,7 @@ from .autoencoders import (
     VQModelConfig,
 )
 from .configs import read_config, read_text
+from .lora import Lora
 from .paella import PaellaVQ, PaellaVQConfig
 from .text_encoders import CLIPText, CLIPTextConfig, T5Encoder, T5EncoderConfig
 from .transformers import (
@@ -37,6 +37,7 @@ from .transformers import (
     transformer_2d,
 )
 from .unets import UNet2D, UNet2DCondition, UNet2DConditionConfig, UNet2DConfig
+from .weights import Value, put, read_weights, weight_files
 from .wuerstchen import DiffNeXt, DiffNeXtConfig, Prior, PriorConfig
 
 __all__ = ["Part", "load_part", "read_settings"]
@@ -51,6 +52,7 @@ class Part:
     module: Any
     config: Any
     options: Mapping[str, Any] = field(default_factory=dict)
+    in_blocks: bool = True  # whether weights may be in blocks of a few bits
 
 
 PARTS: Mapping[str, Part] = {
@@ -59,10 +61,10 @@ PARTS: Mapping[str, Part] = {
     "DiTTransformer2DModel": Part(DiTTransformer, DiTTransformerConfig),
     "PixArtTransformer2DModel": Part(PixArtTransformer, PixArtTransformerConfig),
     "Transformer2DModel": Part(transformer_2d, Transformer2DConfig),
-    "AutoencoderKL": Part(AutoencoderKL, AutoencoderKLConfig),
-    "VQModel": Part(VQModel, VQModelConfig),
-    "AutoencoderTiny": Part(AutoencoderTiny, AutoencoderTinyConfig),
-    "PaellaVQModel": Part(PaellaVQ, PaellaVQConfig),
+    "AutoencoderKL": Part(AutoencoderKL, AutoencoderKLConfig, in_blocks=False),
+    "VQModel": Part(VQModel, VQModelConfig, in_blocks=False),
+    "AutoencoderTiny": Part(AutoencoderTiny, AutoencoderTinyConfig, in_blocks=False),
+    "PaellaVQModel": Part(PaellaVQ, PaellaVQConfig, in_blocks=False),
     "WuerstchenPrior": Part(Prior, PriorConfig),
     "WuerstchenDiffNeXt": Part(DiffNeXt, DiffNeXtConfig),
     "CLIPTextModel": Part(CLIPText, CLIPTextConfig),
@@ -90,8 +92,6 @@ _RENAMED: dict[str, tuple[tuple[str, str], ...]] = {
     "T5EncoderModel": ((r"^encoder\.embed_tokens\.", "shared."),),
 }
 _RENAMED["VQModel"] = _RENAMED["AutoencoderKL"]
-# Buffers that old files have, and that are computed
-_COMPUTED = re.compile(r"\.position_ids$|^pos_embed\.pos_embed$")
 
 
 def read_settings(path: Path) -> dict[str, Any]:
@@ -106,31 +106,41 @@ def read_settings(path: Path) -> dict[str, Any]:
 
 
 @wg.no_grad()
-def load_part(folder: Path, name: str, *, device: Any = None, dtype: Any = None) -> nn.Module:
+def load_part(
+    folder: Path,
+    name: str,
+    *,
+    device: Any = None,
+    dtype: Any = None,
+    loras: Sequence[Lora] = (),
+    key: str = "",
+) -> nn.Module:
     """The module of a class of diffusers or transformers, with a folder's settings and weights.
 
-    Weights stay as they are stored, in half precision too, unless a dtype is given.
+    Weights stay as they are stored, in half precision too, unless a dtype is given. `loras` change those of
+    the part that a model calls `key`.
     """
     if name not in PARTS:
         raise wg.ModelFileError(f"{folder}: there is no part {name}, only {', '.join(PARTS)}")
-    row = PARTS[name]
+    row, rules = PARTS[name], _RENAMED.get(name, ())
     source = folder / "config.json"
-    settings = read_settings(source)
-    config = _config(row, settings, str(source))
+    config = _config(row, read_settings(source), str(source))
+    files = weight_files(folder)  # before a network is made for nothing
     try:
-        module: nn.Module = row.module(config, **row.options).eval()
+        module: nn.Module = nn.utils.skip_init(row.module, config, **row.options).eval()
     except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
         raise wg.ModelFileError(f"{source} describes no {name}: {error}") from None
     with ExitStack() as stack:
-        weights: dict[str, Any] = {}
-        for path in weight_files(folder):
-            opened = stack.enter_context(wg.io.open(path))
-            weights |= dict(_renamed(opened, name, dtype))
+        weights: dict[str, Value] = {}
+        for path in files:
+            weights |= dict(read_weights(stack.enter_context(wg.io.open(path)), rules))
+        for lora in loras:
+            weights |= lora.changed(key, weights, rules)
         try:
-            module.load_state_dict(weights)
+            put(module, weights, device=device, dtype=dtype, blocks=row.in_blocks)
         except wg.WebgradError as error:
             raise wg.ModelFileError(f"{folder}: {error}") from None
-        return module.to(device=device)
+    return module
 
 
 def _config(row: Part, settings: Mapping[str, Any], source: str) -> Any:
@@ -141,36 +151,3 @@ def _config(row: Part, settings: Mapping[str, Any], source: str) -> Any:
     known = {each.name for each in fields(row.config)}
     given = {name: value for name, value in settings.items() if name in known}
     return read_config(row.config, given, source, {})
-
-
-def weight_files(folder: Path) -> list[Path]:
-    """The files with a part's weights: of full precision where there are both."""
-    files = sorted(each for each in folder.glob("*.safetensors") if each.is_file())
-    plain = [each for each in files if not re.search(r"\.(fp16|bf16|non_ema)\b", each.name)]
-    chosen = plain or [each for each in files if ".non_ema" not in each.name]
-    if not chosen:
-        others = ", ".join(sorted(each.name for each in folder.glob("*.bin"))) or "nothing"
-        raise wg.ModelFileError(
-            f"{folder} has no .safetensors file (there is {others}); weights in other formats are not read"
-        )
-    return chosen
-
-
-def _renamed(weights: wg.io.Weights, kind: str, dtype: Any) -> Iterator[tuple[str, Any]]:
-    for name in weights:
-        ours = _own_name(name, _RENAMED.get(kind, ()))
-        if _COMPUTED.search(ours):
-            continue
-        value = weights[name]
-        if isinstance(value, wg.Tensor) and ours.endswith(_FORMER_PRODUCTS) and value.ndim == 4:
-            value = value.reshape(value.shape[:2])
-        yield ours, value if dtype is None or not isinstance(value, wg.Tensor) else value.astype(dtype)
-
-
-_FORMER_PRODUCTS = (".to_q.weight", ".to_k.weight", ".to_v.weight", ".to_out.0.weight")
-
-
-def _own_name(name: str, rules: Iterable[tuple[str, str]]) -> str:
-    for pattern, ours in rules:
-        name = re.sub(pattern, ours, name)
-    return name

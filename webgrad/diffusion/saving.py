@@ -18,6 +18,7 @@ from webgrad import nn
 
 from .parts import PARTS
 from .pipelines.unconditional import Unconditional
+from .quantised import QuantisedConv2d, QuantisedLinear
 from .schedulers import BY_CLASS, DDIM
 
 __all__ = ["save"]
@@ -58,10 +59,18 @@ def _save_scheduler(scheduler: Any, folder: Path) -> str:
 
 
 def _save_part(module: nn.Module, folder: Path) -> str:
-    name = next(name for name, row in PARTS.items() if row.module is type(module))
+    name = next((name for name, row in PARTS.items() if row.module is type(module)), None)
+    if name is None:
+        raise wg.ArgumentError(
+            f"save writes networks that diffusers has, and {type(module).__name__} is none"
+        )
     others = [each.name for each in sorted(folder.glob("*.safetensors")) if each.name != WEIGHTS]
     if others:
         raise wg.ModelFileError(f"{folder} has other weights already, which would be read too: {others[0]}")
+    if any(isinstance(each, QuantisedLinear | QuantisedConv2d) for each in module.modules()):
+        raise wg.ArgumentError(
+            "weights in blocks are not written: load the model without blocks, and save it"
+        )
     _write(folder / "config.json", {"_class_name": name, **_settings(module.config)})
     wg.io.save(folder / WEIGHTS, module.state_dict(), {"format": "pt"})
     return name

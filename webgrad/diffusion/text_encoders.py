@@ -99,7 +99,7 @@ class _CLIPEmbeddings(nn.Module):
 
     def forward(self, ids: wg.Tensor) -> wg.Tensor:
         found: wg.Tensor = self.token_embedding(ids) + self.position_embedding.weight[: ids.shape[1]]
-        return found
+        return found.astype(wg.float32)  # whatever weights are stored in
 
 
 class _CLIPLayer(nn.Module):
@@ -177,7 +177,7 @@ class T5Encoder(nn.Module):
 
     def forward(self, ids: wg.Tensor, seen: wg.Tensor | None = None) -> wg.Tensor:
         """ids (n, length), seen (n, length): which tokens there are. States (n, length, width)."""
-        x = self.shared(ids)
+        x = self.shared(ids).astype(wg.float32)  # whatever weights are stored in
         bias = self.encoder.block[0].layer[0].SelfAttention.distances(ids.shape[1])
         if seen is not None:
             bias = wg.where(seen.astype(wg.bool)[:, None, None, :], bias, -math.inf)

@@ -88,6 +88,11 @@ class _UNet(nn.Module):
     conv_norm_out: nn.GroupNorm
     conv_out: nn.Conv2d
 
+    @property
+    def device(self) -> Any:
+        """Where its weights are."""
+        return self.conv_in.weight.device
+
     def _through(
         self, x: wg.Tensor, time: wg.Tensor, context: wg.Tensor | None = None, seen: wg.Tensor | None = None
     ) -> wg.Tensor:

@@ -7,6 +7,9 @@ gradient. `fan_in` and `fan_out` are how many inputs an output has, and the othe
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import webgrad as wg
 
@@ -64,7 +67,22 @@ def fan_in_and_fan_out(tensor: wg.Tensor) -> tuple[int, int]:
     return tensor.shape[1] * field, tensor.shape[0] * field
 
 
+_skipped: ContextVar[bool] = ContextVar("skipped", default=False)
+
+
+@contextmanager
+def skipped() -> Iterator[None]:
+    """Leaves tensors as they are where they would be filled, because they will be overwritten."""
+    token = _skipped.set(True)
+    try:
+        yield
+    finally:
+        _skipped.reset(token)
+
+
 def _fill(tensor: wg.Tensor, value: wg.Tensor | float) -> wg.Tensor:
+    if _skipped.get():
+        return tensor
     with wg.no_grad():
         tensor[...] = value
     return tensor

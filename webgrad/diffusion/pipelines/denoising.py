@@ -7,7 +7,7 @@ differs between steps are numbers, so nothing is compiled or created from the se
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -37,16 +37,19 @@ class Denoiser:
     def __init__(self, predict: Predict) -> None:
         def step(
             x: wg.Tensor,
-            before: wg.Tensor,
+            before: Sequence[wg.Tensor],
             noise: wg.Tensor | None,
             numbers: list[float],
+            earlier: Sequence[float],
             told: tuple[float, float],
             conditions: Mapping[str, Any],
             clip: float | None,
-        ) -> tuple[wg.Tensor, wg.Tensor]:
+        ) -> tuple[wg.Tensor, wg.Tensor, wg.Tensor]:
             entering, timestep = told
             prediction = predict(x * entering, timestep, conditions)
-            return next_picture(x, prediction, before, noise, numbers, clip)
+            last, older = before[0], before[1:]
+            found, original = next_picture(x, prediction, last, noise, numbers, clip, older, earlier)
+            return found, original, prediction
 
         self._step = wg.jit(step, static=("clip",))
 
@@ -61,18 +64,21 @@ class Denoiser:
         keep: Callable[[wg.Tensor, int], wg.Tensor] | None = None,
     ) -> Iterator[Moment]:
         """x after each step from number `begin` on; `keep` may put back what is to stay as it was."""
-        before = wg.zeros(x.shape, dtype=x.dtype, device=x.device)
-        scatters = any(row.by_noise for row in schedule.rows)
-        rows = schedule.rows[begin:]
-        for number, row in enumerate(rows, 1):
+        rows, scatters = schedule.rows[begin:], any(row.by_noise for row in schedule.rows)
+        earlier = schedule.earlier[begin:] or [()] * len(rows)
+        before = [wg.zeros(x.shape, dtype=x.dtype, device=x.device) for _ in range(1 + len(earlier[0]))]
+        for number, (row, shares) in enumerate(zip(rows, earlier, strict=True), 1):
             with wg.no_grad():  # not around the yield, where it would hold for whoever asks for previews
                 noise = generator.normal(x.shape, dtype=x.dtype, device=x.device) if scatters else None
                 told = (row.entering, row.timestep)
-                x, before = self._step(x, before, noise, row.numbers, told, conditions, clip=schedule.clip)
+                x, original, prediction = self._step(
+                    x, before, noise, row.numbers, shares, told, conditions, clip=schedule.clip
+                )
+                before = [prediction if schedule.keeps_prediction else original, *before[:-1]]
                 if keep is not None:
                     x = keep(x, begin + number)
-                wg.eval(x, before)
-            yield Moment(number, len(rows), x, before)
+                wg.eval(x, original, before[0])
+            yield Moment(number, len(rows), x, original)
 
 
 def last_of(items: Iterator[Item]) -> Item:

@@ -13,7 +13,7 @@ import webgrad as wg
 
 from ..autoencoders import AutoencoderKL, AutoencoderTiny
 from ..prompts import Prompts
-from ..schedulers import Schedule
+from ..schedulers import Schedule, schedule_from
 from ..text_encoders import CLIPText
 from ..timesteps import sinusoids
 from ..unets import UNet2DCondition
@@ -77,7 +77,8 @@ class StableDiffusion(LatentPipeline):
         """
         texts = texts_of(prompt)
         latent = self._latent_size(size)
-        generator, schedule = wg.random.Generator(seed), self.scheduler.schedule(steps)
+        begin = 0 if picture is None else min(max(steps - int(steps * strength), 0), steps - 1)
+        generator, schedule = wg.random.Generator(seed), schedule_from(self.scheduler, steps, begin)
         noise = self._noise(noise, len(texts), latent, generator)
         if mask is not None and picture is None:
             raise wg.ArgumentError("a mask says what of a picture is made anew: give picture= too")
@@ -85,7 +86,6 @@ class StableDiffusion(LatentPipeline):
             conditions = self._conditions(texts, negative, guidance, latent)
             begun = _Begun(noise * schedule.start, 0)
             if picture is not None:
-                begin = min(max(steps - int(steps * strength), 0), steps - 1)
                 begun, more = self._begun(picture, mask, noise, schedule, begin)
                 conditions |= more
         denoiser = self._plain if guidance <= 1 else self._guided

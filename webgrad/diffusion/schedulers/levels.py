@@ -141,8 +141,8 @@ class DPMSolver(_Levels):
         "time_shift_type": (),
     }
 
-    def schedule(self, steps: int) -> Schedule:
-        """The rows of so many steps."""
+    def schedule(self, steps: int, begin: int = 0) -> Schedule:
+        """The rows of so many steps, of which the first `begin` are not made."""
         check_steps(steps, self.num_train_timesteps - 1)
         known = {"solver_order": (1, 2), "algorithm_type": _ALGORITHMS, "solver_type": ("midpoint", "heun")}
         for name, values in known.items():
@@ -151,7 +151,7 @@ class DPMSolver(_Levels):
         shares = kept_shares(self, flat=True)
         times, levels = self._levels(shares, steps)
         every = [*levels.tolist(), self._last(shares)]
-        rows = [self._row(every, at, time) for at, time in enumerate(times.tolist())]
+        rows = [self._row(every, at, time, at == begin) for at, time in enumerate(times.tolist())]
         kept = [1 / math.hypot(each, 1.0) for each in levels.tolist()]
         noised = [(each, each * level) for each, level in zip(kept, levels.tolist(), strict=True)]
         return Schedule(tuple(rows), noised=noised)
@@ -174,13 +174,13 @@ class DPMSolver(_Levels):
         rounds = self.use_karras_sigmas and self.beta_schedule != "squaredcos_cap_v2"
         return np.round(times) if rounds else np.trunc(times), levels
 
-    def _row(self, levels: list[float], at: int, time: float) -> Row:
+    def _row(self, levels: list[float], at: int, time: float, is_first: bool) -> Row:
         level, following = levels[at], levels[at + 1]
         is_last = at == len(levels) - 2
         ends_low = is_last and (
             self.euler_at_final or (self.lower_order_final and len(levels) < 16) or following == 0
         )
-        second = self.solver_order == 2 and at > 0 and not ends_low
+        second = self.solver_order == 2 and not is_first and at > 0 and not ends_low
         alpha, beta = _picture(level), _picture(following)
         original = original_of(self.prediction_type, alpha, alpha * level)
         step = math.inf if following == 0 else math.log(level / following)

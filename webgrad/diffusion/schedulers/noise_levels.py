@@ -26,8 +26,6 @@ __all__ = [
     "times_of_levels",
 ]
 
-FLAT = 2.0**-24  # of the last share where no picture is to be left: sigma stays finite
-
 
 @dataclass(frozen=True)
 class Training:
@@ -94,7 +92,10 @@ def times_of(spacing: str, trained: int, count: int, offset: int = 0) -> Array:
     if spacing == "linspace":
         return np.linspace(0, trained - 1, count)[::-1]
     if spacing == "leading":
-        return (np.arange(count) * (trained // count))[::-1] + float(offset)
+        found = (np.arange(count) * (trained // count))[::-1] + float(offset)
+        if found[0] >= trained:
+            raise wg.ArgumentError(f"steps_offset {offset} leads {count} steps beyond the last of {trained}")
+        return found
     if spacing == "trailing":
         return np.round(np.arange(trained, 0, -trained / count))[:count] - 1.0
     raise wg.ModelFileError(f"there is no timestep_spacing {spacing!r}, only linspace, leading and trailing")

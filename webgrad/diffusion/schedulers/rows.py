@@ -6,8 +6,9 @@ In: a picture x, the network's prediction, the originals that were predicted bef
     next     = by_x · x + by_prediction · prediction + by_original · original + by_before · before
                + by_noise · noise
 
-So a step is one function, captured once; what differs between steps and samplers is the row, whose numbers
-are computed on the host in float64.
+A sampler that knows more than one step before has more of these, and may keep predictions instead of
+originals. So a step is one function, captured once; what differs between steps and samplers is the row, whose
+numbers are computed on the host in float64.
 """
 
 from __future__ import annotations
@@ -55,6 +56,9 @@ class Schedule:
     rows: tuple[Row, ...]
     start: float = 1.0  # the standard deviation of the noise that everything begins with
     clip: float | None = None  # the largest absolute value of an original
+    keeps_prediction: bool = False  # whether what comes before is a prediction, not an original
+    # For each step, by what those before the one before count; from newer to older
+    earlier: Sequence[tuple[float, ...]] = field(default=())
     # For each step, what a picture and noise are multiplied by to be where that step begins.
     noised: Sequence[tuple[float, float]] = field(default=())
 
@@ -66,11 +70,18 @@ def next_picture(
     noise: wg.Tensor | None,
     numbers: Sequence[float],
     clip: float | None = None,
+    older: Sequence[wg.Tensor] = (),
+    shares: Sequence[float] = (),
 ) -> tuple[wg.Tensor, wg.Tensor]:
-    """The next x, and the original that this step predicts, which is the next step's `before`."""
+    """The next x, and the original that this step predicts, which is most samplers' next `before`.
+
+    `older` are what was `before` in steps before the last one, and `shares` by what they count.
+    """
     by_x0, by_prediction0, by_x, by_prediction, by_original, by_before, by_noise = numbers
     original = x * by_x0 + prediction * by_prediction0
     if clip is not None:
         original = wg.clip(original, -clip, clip)
     found = x * by_x + prediction * by_prediction + original * by_original + before * by_before
+    for each, share in zip(older, shares, strict=True):
+        found = found + each * share
     return (found if noise is None else found + noise * by_noise), original

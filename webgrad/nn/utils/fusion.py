@@ -11,6 +11,7 @@ from typing import Any
 
 import webgrad as wg
 
+from .. import init
 from ..module import Module
 from ..parameter import Parameter
 
@@ -60,4 +61,5 @@ def skip_init(module_cls: Callable[..., Module], *args: Any, **kwargs: Any) -> M
     >>> wg.nn.utils.skip_init(wg.nn.Linear, 3, 2).weight.shape
     (2, 3)
     """
-    return module_cls(*args, **kwargs)
+    with init.skipped():
+        return module_cls(*args, **kwargs)
