@@ -41,7 +41,7 @@ def test_pictures_are_those_of_plain_numpy(device: str, tmp_path: Path) -> None:
     *_, last = pipe.steps(2, steps=10, noise=wg.asarray(given, device=device))
     found = last.latents.numpy().transpose(0, 2, 3, 1)
     np.testing.assert_allclose(found, ddim(NumpyGraph(folder), moved, 10), 1e-3, 1e-3)
-    assert "1 captured" in repr(pipe._plain._step)
+    assert "1 captured" in repr(pipe._denoiser._step)
 
 
 def test_a_folder_says_how_it_was_trained(tmp_path: Path) -> None:
