@@ -311,9 +311,9 @@ def test_forms_begin_with_the_numbers_of_the_examples(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("dawn")
 def test_the_module_of_the_documentation(tmp_path: Path) -> None:
-    """docs/browser.md: the blocks of JavaScript run beside an export."""
+    """docs/browser.md: its first block of JavaScript runs beside an export; the other: test_painting.py."""
     blocks = [each for each in blocks_of("docs/browser.md") if each.language == "js"]
-    assert len(blocks) == 1
+    assert len(blocks) == 2
     model = nn.Sequential(nn.Linear(3, 16), nn.GELU(), nn.Linear(16, 2)).eval()
     wg.export(model, (wg.zeros((1, 3)),), tmp_path)
     (tmp_path / "package.json").write_text('{"type": "module"}')

@@ -12,6 +12,7 @@ import tokenizers
 
 import webgrad as wg
 from scripts.npm import FOLDER
+from tests.documents import blocks_of
 from tests.missing import need_package
 from tests.onnx.tfjs import unet
 from tests.pages import DrivenBrowser
@@ -274,6 +275,24 @@ def test_nothing_keeps_anybody_out(
             faults = page.evaluate("axe.run().then(({ violations }) => violations.map(({ id }) => id))")
             assert faults == []
         assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_the_loop_of_the_documentation(browser: DrivenBrowser, tmp_path: Path) -> None:
+    """docs/browser.md: painting in a page of one's own."""
+    _, block = (each for each in blocks_of("docs/browser.md") if each.language == "js")
+    pipe = classes(num_class_embeds=11)
+    pipe = wg.diffusion.Unconditional(pipe.unet, pipe.scheduler, [f"class {at}" for at in range(10)])
+    export_diffusion(pipe, tmp_path, counts=(1,))
+    (tmp_path / "mine.js").write_text(
+        f"console.log = (...words) => told.push(words);\n{block.text}told.push(0);"
+    )
+    text = "<!doctype html><script>const told = [];</script><script type=module src=mine.js></script>"
+    (tmp_path / "mine.html").write_text(text, encoding="utf-8")
+    with serving(tmp_path) as address:
+        page = browser.page()
+        page.open(f"{address}mine.html")
+        page.wait_for("told.at(-1) === 0")
+        assert page.evaluate("told") == [[5, 12], [10, 12], [15, 12], 0]
 
 
 def test_what_has_no_page_is_refused(tmp_path: Path) -> None:
