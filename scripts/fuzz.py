@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from scripts import (
+    fuzz_diffusion,
     fuzz_exports,
     fuzz_files,
     fuzz_graphs,
@@ -37,6 +38,7 @@ PARTS = (
     Part("tokenizers", "tokenizers' files", 200_000, 0.03, fuzz_texts.start_tokenizers, 20_000, seconds=5.0),
     Part("packages", "packages of datasets", 200_000, 0.03, fuzz_packages.start, 20_000, memory=1 << 30),
     Part("onnx", "ONNX models", 200_000, 0.1, fuzz_onnx.start, 5_000),
+    Part("diffusion", "diffusion models", 50_000, 0.1, fuzz_diffusion.start, 1_000),
     # Drivers reserve far more memory than they use.
     Part("kernels", "users' kernels", 100_000, 0.12, fuzz_kernels.start, 500, seconds=20.0, memory=None),
     Part("exports", "exports, 10 graphs each", 500, 0.2, fuzz_exports.start, 10, seconds=60.0, memory=None),

@@ -35,8 +35,8 @@ LOG_VARIANCE = (-30.0, 20.0)  # what a logarithm of a variance is kept between
 
 
 @dataclass(frozen=True)
-class AutoencoderKLConfig:
-    """The settings of an autoencoder whose latents are normal distributions."""
+class _Config:
+    """The settings of an encoder and a decoder."""
 
     in_channels: int = 3
     out_channels: int = 3
@@ -49,44 +49,32 @@ class AutoencoderKLConfig:
     norm_num_groups: int = 32
     sample_size: int | tuple[int, ...] = 32
     scaling_factor: float = 0.18215
-    shift_factor: float | None = None
-    use_quant_conv: bool = True
-    use_post_quant_conv: bool = True
     mid_block_add_attention: bool = True
 
     idle: ClassVar[Idle] = {"force_upcast": ()}  # products are summed in float32 anyway
 
 
 @dataclass(frozen=True)
-class VQModelConfig:
+class AutoencoderKLConfig(_Config):
+    """The settings of an autoencoder whose latents are normal distributions."""
+
+    shift_factor: float | None = None
+    use_quant_conv: bool = True
+    use_post_quant_conv: bool = True
+
+
+@dataclass(frozen=True)
+class VQModelConfig(_Config):
     """The settings of an autoencoder whose latents are vectors of a code book."""
 
-    in_channels: int = 3
-    out_channels: int = 3
-    down_block_types: tuple[str, ...] = ("DownEncoderBlock2D",)
-    up_block_types: tuple[str, ...] = ("UpDecoderBlock2D",)
-    block_out_channels: tuple[int, ...] = (64,)
-    layers_per_block: int = 1
-    act_fn: str = "silu"
     latent_channels: int = 3
-    sample_size: int = 32
     num_vq_embeddings: int = 256
-    norm_num_groups: int = 32
     vq_embed_dim: int | None = None
-    scaling_factor: float = 0.18215
-    mid_block_add_attention: bool = True
 
-    idle: ClassVar[Idle] = {
-        "norm_type": ("group",),
-        "lookup_from_codebook": (),
-        "force_upcast": (),
-    }
+    idle: ClassVar[Idle] = {**_Config.idle, "norm_type": ("group",), "lookup_from_codebook": ()}
 
 
-Config = AutoencoderKLConfig | VQModelConfig
-
-
-def _settings(config: Config) -> ResidualSettings:
+def _settings(config: _Config) -> ResidualSettings:
     return ResidualSettings(None, config.norm_num_groups, EPSILON, config.act_fn)
 
 
@@ -100,11 +88,11 @@ _DOWN = {"DownEncoderBlock2D": False, "AttnDownEncoderBlock2D": True}
 _UP = {"UpDecoderBlock2D": False, "AttnUpDecoderBlock2D": True}
 
 
-def _attention(config: Config, channels: int) -> PictureAttention:
+def _attention(config: _Config, channels: int) -> PictureAttention:
     return PictureAttention(channels, 1, config.norm_num_groups, EPSILON)
 
 
-def _middle(config: Config) -> MidBlock:
+def _middle(config: _Config) -> MidBlock:
     channels = config.block_out_channels[-1]
     attention = partial(_attention, config, channels) if config.mid_block_add_attention else None
     return MidBlock(channels, 1, _settings(config), attention)
@@ -113,7 +101,7 @@ def _middle(config: Config) -> MidBlock:
 class Encoder(nn.Module):
     """A picture as one of fewer places and more channels."""
 
-    def __init__(self, config: Config, outputs: int) -> None:
+    def __init__(self, config: _Config, outputs: int) -> None:
         super().__init__()
         channels, settings = config.block_out_channels, _settings(config)
         self.conv_in = nn.Conv2d(config.in_channels, channels[0], 3, padding=1)
@@ -140,7 +128,7 @@ class Encoder(nn.Module):
 class Decoder(nn.Module):
     """A latent as a picture."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: _Config) -> None:
         super().__init__()
         channels, settings = config.block_out_channels, _settings(config)
         self.conv_in = nn.Conv2d(config.latent_channels, channels[-1], 3, padding=1)

@@ -82,9 +82,6 @@ class _UNet(nn.Module):
     """What both kinds share: the way down, the middle, and the way up."""
 
     conv_in: nn.Conv2d
-    down_blocks: nn.ModuleList
-    mid_block: nn.Module | None
-    up_blocks: nn.ModuleList
     conv_norm_out: nn.GroupNorm
     conv_out: nn.Conv2d
 
@@ -92,6 +89,31 @@ class _UNet(nn.Module):
     def device(self) -> Any:
         """Where its weights are."""
         return self.conv_in.weight.device
+
+    def _add_blocks(
+        self,
+        config: UNet2DConfig | UNet2DConditionConfig,
+        settings: ResidualSettings,
+        kinds: Mapping[str, bool],
+        attention: Callable[[int], nn.Module],
+        middle: nn.Module | None,
+    ) -> None:
+        """All blocks; `attention` is that of a level, for the kinds of blocks that have one."""
+        channels, last = config.block_out_channels, len(config.block_out_channels) - 1
+        layers = by_block(config.layers_per_block, len(channels))
+        self.down_blocks, self.mid_block, self.up_blocks = nn.ModuleList(), middle, nn.ModuleList()
+        down, up = _ways(channels, layers)
+        for at, (inputs, outputs) in enumerate(down):
+            attends = _has_attention(kinds, config.down_block_types[at])
+            made = partial(attention, at) if attends else None
+            halved = Downsample(outputs, config.downsample_padding) if at < last else None
+            self.down_blocks.append(DownBlock(inputs, outputs, layers[at], settings, made, halved))
+        for at, entering in enumerate(up):
+            level = last - at
+            attends = _has_attention(kinds, config.up_block_types[at])
+            made = partial(attention, level) if attends else None
+            doubled = Upsample(channels[level]) if level else None
+            self.up_blocks.append(UpBlock(entering, channels[level], settings, made, doubled))
 
     def _through(
         self, x: wg.Tensor, time: wg.Tensor, context: wg.Tensor | None = None, seen: wg.Tensor | None = None
@@ -131,55 +153,35 @@ class UNet2D(_UNet):
     def __init__(self, config: UNet2DConfig) -> None:
         super().__init__()
         self.config = config
-        channels, count = config.block_out_channels, len(config.block_out_channels)
+        channels = config.block_out_channels
         width = config.time_embedding_dim or 4 * channels[0]
         self.conv_in = nn.Conv2d(config.in_channels, channels[0], 3, padding=1)
-        features = channels[0]
-        self.time_proj: nn.Module | None = None
-        if config.time_embedding_type == "fourier":
-            self.time_proj = FourierFeatures(channels[0], 16.0)
-            features = 2 * channels[0]
-        elif config.time_embedding_type == "learned":
-            self.time_proj = nn.Embedding(config.num_train_timesteps or 1000, channels[0])
-        elif config.time_embedding_type != "positional":
-            raise wg.ModelFileError(f"there is no time embedding {config.time_embedding_type!r}")
+        self.time_proj = _time_projection(config)
+        features = channels[0] * (2 if config.time_embedding_type == "fourier" else 1)
         self.time_embedding = TimestepEmbedding(features, width)
         self.class_embedding = _class_embedding(config, features, width, None)
         settings = _settings(config, width)
-
-        def attention(
-            channels: int, groups: int | None = config.norm_num_groups, divisor: float = 1.0
-        ) -> PictureAttention:
-            heads = channels // (config.attention_head_dim or channels)
-            return PictureAttention(channels, heads, groups, config.norm_eps, divisor)
-
-        down, up = _ways(channels, by_block(config.layers_per_block, count))
-        self.down_blocks = nn.ModuleList()
-        for at, (inputs, outputs) in enumerate(down):
-            attends = _has_attention(_PLAIN_BLOCKS, config.down_block_types[at])
-            halved = Downsample(outputs, config.downsample_padding) if at < count - 1 else None
-            made = partial(attention, outputs) if attends else None
-            self.down_blocks.append(
-                DownBlock(inputs, outputs, config.layers_per_block, settings, made, halved)
-            )
-        self.mid_block = None
-        if config.mid_block_type is not None:
-            plain = config.norm_num_groups if config.resnet_time_scale_shift == "default" else None
-            groups = config.attn_norm_num_groups or plain
-            middle = replace(settings, divisor=config.mid_block_scale_factor)
-            made = None
-            if config.add_attention:
-                made = partial(attention, channels[-1], groups, middle.divisor)
-            self.mid_block = MidBlock(channels[-1], 1, middle, made)
-        self.up_blocks = nn.ModuleList()
-        for at, entering in enumerate(up):
-            outputs = channels[count - 1 - at]
-            attends = _has_attention(_PLAIN_BLOCKS, config.up_block_types[at])
-            doubled = Upsample(outputs) if at < count - 1 else None
-            made = partial(attention, outputs) if attends else None
-            self.up_blocks.append(UpBlock(entering, outputs, settings, made, doubled))
+        self._add_blocks(config, settings, _PLAIN_BLOCKS, self._attention_at, self._middle(settings))
         self.conv_norm_out = nn.GroupNorm(config.norm_num_groups, channels[0], eps=config.norm_eps)
         self.conv_out = nn.Conv2d(channels[0], config.out_channels, 3, padding=1)
+
+    def _attention_at(self, level: int) -> PictureAttention:
+        return self._attention(self.config.block_out_channels[level], self.config.norm_num_groups)
+
+    def _attention(self, channels: int, groups: int | None, divisor: float = 1.0) -> PictureAttention:
+        config = self.config
+        heads = channels // (config.attention_head_dim or channels)
+        return PictureAttention(channels, heads, groups, config.norm_eps, divisor)
+
+    def _middle(self, settings: ResidualSettings) -> MidBlock | None:
+        config, channels = self.config, self.config.block_out_channels[-1]
+        if config.mid_block_type is None:
+            return None
+        plain = config.norm_num_groups if config.resnet_time_scale_shift == "default" else None
+        groups = config.attn_norm_num_groups or plain
+        middle = replace(settings, divisor=config.mid_block_scale_factor)
+        made = partial(self._attention, channels, groups, middle.divisor) if config.add_attention else None
+        return MidBlock(channels, 1, middle, made)
 
     def forward(self, x: wg.Tensor, steps: Any, classes: wg.Tensor | None = None) -> wg.Tensor:
         """x (n, channels, height, width), steps a number or (n,), classes (n,)."""
@@ -203,6 +205,18 @@ class UNet2D(_UNet):
             cosine_first=config.flip_sin_to_cos,
             shift=config.freq_shift,
         )
+
+
+def _time_projection(config: UNet2DConfig) -> nn.Module | None:
+    """What makes features of a time step, where these are no sines and cosines of it."""
+    kind, channels = config.time_embedding_type, config.block_out_channels[0]
+    if kind == "fourier":
+        return FourierFeatures(channels, 16.0)
+    if kind == "learned":
+        return nn.Embedding(config.num_train_timesteps or 1000, channels)
+    if kind != "positional":
+        raise wg.ModelFileError(f"there is no time embedding {kind!r}")
+    return None
 
 
 @dataclass(frozen=True)
@@ -261,7 +275,7 @@ class UNet2DCondition(_UNet):
     def __init__(self, config: UNet2DConditionConfig) -> None:
         super().__init__()
         self.config = config
-        channels, count = config.block_out_channels, len(config.block_out_channels)
+        channels = config.block_out_channels
         width = config.time_embedding_dim or 4 * channels[0]
         self.conv_in = nn.Conv2d(
             config.in_channels, channels[0], config.conv_in_kernel, padding=config.conv_in_kernel // 2
@@ -275,47 +289,33 @@ class UNet2DCondition(_UNet):
                 raise wg.ModelFileError(f"there is no addition_embed_type {config.addition_embed_type!r}")
             self.add_embedding = TimestepEmbedding(given, width)
         settings = _settings(config, width)
-        heads = by_block(config.attention_head_dim, count)
-        contexts = by_block(config.cross_attention_dim, count)
-        depths = by_block(config.transformer_layers_per_block, count)
-        layers = by_block(config.layers_per_block, count)
-
-        def attention(at: int) -> SpatialTransformer:
-            return SpatialTransformer(
-                channels[at],
-                heads[at],
-                contexts[at],
-                depths[at],
-                config.norm_num_groups,
-                config.use_linear_projection,
-            )
-
-        down, up = _ways(channels, layers)
-        self.down_blocks = nn.ModuleList()
-        for at, (inputs, outputs) in enumerate(down):
-            attends = _has_attention(_CONTEXT_BLOCKS, config.down_block_types[at])
-            halved = Downsample(outputs, config.downsample_padding) if at < count - 1 else None
-            made = partial(attention, at) if attends else None
-            self.down_blocks.append(DownBlock(inputs, outputs, layers[at], settings, made, halved))
-        self.mid_block = None
-        if config.mid_block_type is not None:
-            if config.mid_block_type not in ("UNetMidBlock2DCrossAttn", "UNetMidBlock2D"):
-                raise wg.ModelFileError(f"there is no mid_block_type {config.mid_block_type!r}")
-            middle = replace(settings, divisor=config.mid_block_scale_factor)
-            attends = config.mid_block_type == "UNetMidBlock2DCrossAttn"
-            made = partial(attention, count - 1) if attends else None
-            self.mid_block = MidBlock(channels[-1], 1 if attends else 0, middle, made)
-        self.up_blocks = nn.ModuleList()
-        for at, entering in enumerate(up):
-            place = count - 1 - at
-            attends = _has_attention(_CONTEXT_BLOCKS, config.up_block_types[at])
-            doubled = Upsample(channels[place]) if place else None
-            made = partial(attention, place) if attends else None
-            self.up_blocks.append(UpBlock(entering, channels[place], settings, made, doubled))
+        self._add_blocks(config, settings, _CONTEXT_BLOCKS, self._attention, self._middle(settings))
         self.conv_norm_out = nn.GroupNorm(config.norm_num_groups, channels[0], eps=config.norm_eps)
         self.conv_out = nn.Conv2d(
             channels[0], config.out_channels, config.conv_out_kernel, padding=config.conv_out_kernel // 2
         )
+
+    def _attention(self, level: int) -> SpatialTransformer:
+        config, channels = self.config, self.config.block_out_channels
+        settings = (
+            config.attention_head_dim,
+            config.cross_attention_dim,
+            config.transformer_layers_per_block,
+        )
+        heads, context, depth = (by_block(each, len(channels))[level] for each in settings)
+        groups, linear = config.norm_num_groups, config.use_linear_projection
+        return SpatialTransformer(channels[level], heads, context, depth, groups, linear)
+
+    def _middle(self, settings: ResidualSettings) -> MidBlock | None:
+        config, last = self.config, len(self.config.block_out_channels) - 1
+        if config.mid_block_type is None:
+            return None
+        if config.mid_block_type not in ("UNetMidBlock2DCrossAttn", "UNetMidBlock2D"):
+            raise wg.ModelFileError(f"there is no mid_block_type {config.mid_block_type!r}")
+        middle = replace(settings, divisor=config.mid_block_scale_factor)
+        attends = config.mid_block_type == "UNetMidBlock2DCrossAttn"
+        made = partial(self._attention, last) if attends else None
+        return MidBlock(config.block_out_channels[last], 1 if attends else 0, middle, made)
 
     def forward(
         self,
