@@ -21,6 +21,7 @@ import webgrad as wg
 from scripts.fuzz_files import HUGE, HUGER, change, open_all
 from scripts.fuzzing import Case
 from tests.io.test_tfjs_files import written
+from tests.onnx.tfjs import unet
 from webgrad.diffusion.parts import PARTS
 
 __all__ = ["KINDS", "Kind", "start"]
@@ -171,6 +172,10 @@ def _tfjs(folder: Path) -> None:
     written(folder)
 
 
+def _graph(folder: Path) -> None:
+    _json(unet(folder) / "scheduler_config.json", {"_class_name": "DDIMScheduler"})
+
+
 # What is done with them
 
 
@@ -203,6 +208,7 @@ KINDS: Mapping[str, Kind] = {
     "transformer": Kind(_transformer, _load, _of_classes),
     "lora": Kind(_lora, _load_with_lora, _of_classes),
     "tfjs": Kind(_tfjs, _open_tfjs),
+    "graph": Kind(_graph, _load, lambda pipe: pipe(1, steps=2, seed=0)),
 }
 
 # Changes
@@ -288,7 +294,7 @@ def start(folder: Path) -> Case:
         else:
             path.write_bytes(damaged(draw, path.name, sound[path], others))
         try:
-            return f"{name} {_tried(KINDS[name], folder / name, is_run=seed % CALLED == 0)}"
+            return f"{name} {_tried(KINDS[name], folder / name, is_run=draw.randrange(CALLED) == 0)}"
         finally:
             path.write_bytes(sound[path])
 
