@@ -52,7 +52,7 @@ QUIET = ("-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header", *WH
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+\.py(?:::.*?)?)(?: - .*)?$", re.MULTILINE)
 SEED = re.compile(r"^FAILED: [\w-]+, seed (\d+)", re.MULTILINE)
 # The parts of make fuzz that run the code of a folder, the quickest first, and how many cases of each.
-ON_THE_CPU, COMPILED, ON_A_GPU = ("programs", 5_000), ("native", 5_000), ("gpu-programs", 150)
+ON_THE_CPU, COMPILED, ON_A_GPU = ("programs", 5_000), ("native", 5_000), ("gpu-programs", 1_000)
 GRAPHS = ("graphs", 40)
 FUZZ = {
     **dict.fromkeys(("gradients", "reference"), (ON_THE_CPU,)),

@@ -184,13 +184,13 @@ GRAPHS = (
         "lower/passes.py",
         (
             '(b.data, each.data) in ((0, "+"), (0, "-"), (1, "*"), (1, "/"))',
-            '(b.data, each.data) in ((0, "+"), (0, "-"), (1, "*"), (1, "/"), (1, "%"))',
-            "x % 1 is taken for x",
+            '(b.data, each.data) in ((0, "+"), (0, "-"), (1, "*"), (1, "/"), (1, "-"))',
+            "x - 1 is taken for x",
         ),
         (
-            'elif each.op not in _EFFECTS and each.op not in ("register", "read"):',
-            'elif each.op not in _EFFECTS and each.op not in ("register",):',
-            "reads of a register that changed in between are shared",
+            "key = (each.op, each.type, each.data.__class__, each.data, *map(id, each.args))",
+            "key = (each.op, each.type, each.data.__class__, *map(id, each.args))",
+            "values that differ in a number only are shared",
         ),
         (
             'if each.op in ("end_loop", "end_if"):\n            scopes.pop()\n        elif',

@@ -28,10 +28,16 @@ from scripts.system import ROOT, say
 from webgrad.cli.onnx_check import MOST, differences
 from webgrad.cli.run import array_of
 
-__all__ = ["FOLDER", "PACKAGES", "main", "peer_python", "peers_outputs"]
+__all__ = ["FOLDER", "ON_CPU", "ON_GPU", "PACKAGES", "main", "peer_python", "peers_outputs"]
 
 FOLDER = ROOT / ".venv-onnx-1.23.2"
 PACKAGES = ("onnx==1.23.2", "onnxruntime==1.31.0", "pillow")
+ON_CPU = (FOLDER, "onnxruntime", PACKAGES)
+ON_GPU = (
+    ROOT / ".venv-onnx-webgpu-1.27.0",
+    "onnxruntime-webgpu",
+    ("onnxruntime-webgpu==1.27.0", "numpy", "pillow"),
+)
 FILES = ROOT / "build" / "onnx" / "inputs"
 DEVICES = ("cpu", "webgpu:0")
 ROUNDING = ("kokoro", "smart-turn", "captcha")  # where one last bit moves the result: compared node by node
@@ -59,11 +65,12 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if wrong else 0
 
 
-def peer_python() -> str:
+def peer_python(environment: tuple[Path, str, tuple[str, ...]] = ON_CPU) -> str:
     """The Python of an environment with onnxruntime, made once."""
-    if environments.ensure(FOLDER, "onnxruntime", PACKAGES, lambda pip: pip(*PACKAGES)):
-        raise SystemExit(f"making {FOLDER} failed")
-    return str(environments.interpreter(FOLDER))
+    folder, name, packages = environment
+    if environments.ensure(folder, name, packages, lambda pip: pip(*packages)):
+        raise SystemExit(f"making {folder} failed")
+    return str(environments.interpreter(folder))
 
 
 def peers_outputs(python: str, path: str, sets: Sequence[dict[str, Any]]) -> list[list[Any]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -17,7 +18,15 @@ from scripts.gpus import kept_driver
 from scripts.npm import lacking
 from webgrad.tools.gpus.table import GPUS, missing
 
-__all__ = ["IN_CI", "missing_key", "need_compiler", "need_model", "need_package", "need_program"]
+__all__ = [
+    "IN_CI",
+    "missing_key",
+    "need_compiler",
+    "need_folder",
+    "need_model",
+    "need_package",
+    "need_program",
+]
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 missing_key = pytest.StashKey[list[str]]()
@@ -53,6 +62,14 @@ def need_compiler(config: pytest.Config, gpu: str, driver: str = "") -> None:
         _leave(
             config, f"the figures kept of {gpu} are of {kept_driver(gpu)}, and here is {driver}", must=False
         )
+
+
+def need_folder(config: pytest.Config, variable: str, what: str) -> Path:
+    """Go on only where an environment variable names a folder of published files, which CI may lack."""
+    folder = Path(os.environ.get(variable, ""))
+    if variable not in os.environ or not folder.is_dir():
+        _leave(config, f"no folder of {what} was found: {variable} may name one", must=False)
+    return folder
 
 
 def _leave(config: pytest.Config, reason: str, must: bool = True) -> NoReturn:

@@ -169,7 +169,7 @@ def test_a_saved_folder_gives_the_same_pictures(tmp_path: Path) -> None:
     with pytest.raises(wg.ModelFileError, match="file"):
         wg.diffusion.save(pipe, tmp_path / "file")
     with pytest.raises(wg.ArgumentError, match="not UNet2D"):
-        wg.diffusion.save(pipe.unet, tmp_path / "other")  # type: ignore[arg-type]
+        wg.diffusion.save(pipe.unet, tmp_path / "other")
 
 
 @pytest.mark.parametrize("labels", [["cat"], {"0": 1}, {"-1": "cat"}, {"cat": "0"}, "cat"])

@@ -122,9 +122,17 @@ def test_written_pictures_are_read_again(tmp_path: Path) -> None:
     for wrong in (np.zeros((2, 2, 4), int), np.zeros((0, 2), int), np.zeros((2, 2)), np.full((2, 2), 256)):
         with pytest.raises(wg.ShapeError, match="a picture to write is bytes"):
             wg.io.write_picture(path, wrong)
+    assert wg.io.picture_texts(path) == {"Prompt": "ein Bär", "Comment": ""}
     Image = pytest.importorskip("PIL.Image")
     with Image.open(path) as opened:
         assert opened.text["Prompt"] == "ein Bär"
+
+
+def test_rows_are_filtered_where_that_is_shorter(tmp_path: Path) -> None:
+    slope = np.add.outer(np.arange(120), np.arange(130))[:, :, None] + np.asarray([0, 3, 5])
+    wg.io.write_picture(tmp_path / "a.png", slope)
+    assert (wg.io.read_picture(tmp_path / "a.png") == slope).all()
+    assert (tmp_path / "a.png").stat().st_size < 1000  # bytes of 46,800
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4])

@@ -95,7 +95,7 @@ def test_arithmetic_that_changes_nothing_is_left_out(sign: str, b: int) -> None:
     assert kernel.body[1].args[0] is kernel.body[0]
 
 
-@pytest.mark.parametrize(("sign", "b"), [("+", 1), ("*", 0), ("/", 2), ("%", 1), ("min", 0)])
+@pytest.mark.parametrize(("sign", "b"), [("+", 1), ("-", 1), ("*", 0), ("/", 2), ("%", 1), ("min", 0)])
 def test_other_arithmetic_stays(sign: str, b: int) -> None:
     thread, right = I("thread", U32, (), "local"), I("const", U32, (), b)
     at = I("arithmetic", U32, (thread, right), sign)
@@ -143,6 +143,15 @@ def test_values_of_other_blocks_are_not_shared() -> None:
     kernel = share_values(kernel_of(*body))
     verify(kernel)
     assert ops(kernel).count("load") == 2
+
+
+def test_values_that_differ_in_a_number_are_not_shared() -> None:
+    thread = I("thread", U32, (), "local")
+    parts = [I("const", U32, (), 1), I("const", U32, (), 2)]
+    sums = [I("arithmetic", U32, (thread, parts[0]), sign) for sign in ("+", "*")]
+    x = I("load", F32, (sums[0],), 0)
+    kernel = share_values(stored(thread, *parts, *sums, x, at=sums[1], x=x))
+    assert ops(kernel) == ["thread", "const", "const", "arithmetic", "arithmetic", "load", "store"]
 
 
 def test_reads_of_registers_are_not_shared() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 
 import pytest
 
@@ -26,6 +27,28 @@ def test_numbers_side_by_side_are_those_one_by_one() -> None:
     packed = b"".join(map(varint, numbers))
     written = b"\x42" + varint(len(packed)) + packed  # field 8, of bytes
     assert parse(written, "Attribute", "it").ints == numbers
+
+
+def test_numbers_side_by_side_over_several_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webgrad.onnx.protobuf.AT_ONCE", 16)
+    numbers = [(1 << at % 64) - 1 for at in range(200)]
+    packed = b"".join(map(varint, numbers))
+    found = parse(b"\x42" + varint(len(packed)) + packed, "Attribute", "it").ints
+    assert [each % (1 << 64) for each in found] == numbers
+    with pytest.raises(wg.ModelFileError, match="a number does not end"):
+        parse(b"\x42" + varint(len(packed) + 1) + packed + b"\x80", "Attribute", "it")
+
+
+def test_numbers_side_by_side_take_little_more_memory_than_their_list() -> None:
+    size = 1 << 20
+    written = b"\x42" + varint(size) + b"\x01" * size
+    tracemalloc.start()
+    try:
+        parse(written, "Attribute", "it")
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 16 * size
 
 
 def test_what_is_absent_has_its_kinds_value_for_nothing() -> None:

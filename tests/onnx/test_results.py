@@ -38,6 +38,11 @@ def _branch(name: str) -> bytes:
     return graph([], {}, {name: [4]})
 
 
+def node_at(sequence: str, output: str) -> list[bytes]:
+    """The first of a sequence."""
+    return [node("SequenceAt", f"{sequence} zero", output)]
+
+
 W = np.arange(4, dtype=np.float32)
 SHAPE = np.array([2, 2])
 
@@ -79,3 +84,20 @@ def test_texts_are_not_repeated_without_end(tmp_path: Path) -> None:
     weights = {"t": np.array(["a", "b"], object), "s": np.array([1 << 26, 2])}
     with pytest.raises(wg.ModelFileError, match="134217728 elements on the host"):
         loaded(tmp_path, model([node("Expand", "t s", "y")], {}, ANY, weights))()
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [node("Relu", "x", "y"), node("Identity", "y", "z")],
+        [node("Relu", "x", "v"), node("Transpose", "v", "y"), node("Transpose", "v", "z")],
+        [node("Relu", "x", "v"), node("SequenceConstruct", "v", "s"), *node_at("s", "y"), *node_at("s", "z")],
+    ],
+)
+def test_writes_into_a_result_change_no_other(tmp_path: Path, nodes: list[bytes]) -> None:
+    m = loaded(tmp_path, model(nodes, {"x": ["n", "m"]}, {"y": None, "z": None}, {"zero": np.array(0)}))
+    for _ in range(3):
+        found = m(np.ones((2, 2), np.float32))
+        y, z = found.y, found.z
+        y += 1
+        np.testing.assert_array_equal(z.numpy(), np.ones((2, 2)))

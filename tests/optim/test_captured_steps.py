@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
+from webgrad.evaluate.evaluate import plans
 from webgrad.optim.optimizer import PLAIN_STEPS
 
 STEPS = PLAIN_STEPS + 3
@@ -51,6 +52,23 @@ def test_captured_steps_are_plain_ones(kind: Any, monkeypatch: pytest.MonkeyPatc
     found = taken(kind([one], lr=0.1), one, steps=8)
     monkeypatch.setattr("webgrad.optim.optimizer.PLAIN_STEPS", 100)
     np.testing.assert_allclose(found, taken(kind([other], lr=0.1), other, steps=8), rtol=1e-6)
+
+
+def test_parameters_are_computed_when_they_are_taken() -> None:
+    """Beginnings of weights are no part of the first step, which is planned and compiled like the others."""
+    weight = wg.random.normal((3, 4)).requires_grad_()
+    wg.optim.SGD([weight])
+    assert weight.node.storage is not None
+
+
+def test_the_loss_and_gradients_have_one_plan_in_all_steps() -> None:
+    weight = parameter(1.0, 2.0)
+    optimiser = wg.optim.SGD([weight], lr=0.1, momentum=0.9)
+    for _ in range(PLAIN_STEPS):
+        take(optimiser, weight)
+    before = plans()
+    take(optimiser, weight)
+    assert plans() - before == 1  # of the step, which is captured now
 
 
 def test_the_loss_is_of_the_values_before_the_step() -> None:

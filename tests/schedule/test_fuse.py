@@ -80,6 +80,21 @@ def test_dear_work_under_overlapping_windows_is_stored() -> None:
     assert stored_ops(planned(build(3))) == ["max"], "windows side by side compute nothing twice"
 
 
+def test_windows_of_a_sum_of_many_values_store_the_sum_and_not_the_windows() -> None:
+    """As of a depthwise convolution after residuals, whose products are nine times as large."""
+
+    def build() -> Node:
+        total = value(8, 8)
+        for _ in range(6):
+            total = apply("add", primitives.permute(total, (1, 0)), value(8, 8))
+        padded = primitives.pad(total, ((1, 1), (1, 1)))
+        windows = primitives.window(primitives.window(padded, 0, 3), 1, 3)
+        return fold("sum", apply("multiply", windows, value(8, 8, 3, 3)), 2, 3)
+
+    plan = planned(build())
+    assert stored_ops(plan) == ["add", "sum"]
+
+
 def test_a_map_pulled_at_many_indices_is_stored() -> None:
     def build(count: int) -> Node:
         inner = apply("exp", value(8, 16))

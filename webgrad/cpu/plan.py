@@ -33,7 +33,7 @@ from .programs import has_program, lowered
 from .row_programs import rows_program
 from .shared_panels import share_panels
 
-PROGRAMS_KEPT = 512
+PROGRAMS_KEPT = 2048  # a large net's step has 600
 _programs: dict[object, ProgramRequest] = {}  # by the structure of their groups, which many plans share
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import webgrad as wg
 
+from .graphs import is_graph, load_graph
 from .lora import loras_of
 from .parts import PARTS, load_part, read_settings
 from .pipelines import of_classes, pixart, stable, unconditional, wuerstchen
@@ -52,7 +53,7 @@ def load(
     dtype: Any = None,
     lora: Any = None,
 ) -> Any:
-    """The pipeline that a folder of diffusers describes.
+    """The pipeline that a folder of diffusers describes, or a graph model of TensorFlow.js.
 
     `dtype` is what weights are kept in: as they are stored where none is given; with "q8_0", "q4_0" or "q4_1"
     those of layers in blocks of 8 or 4 bits. `lora` is a file of changes that are added to the weights, a
@@ -64,6 +65,12 @@ def load(
         second = load(path, device=device, dtype=dtype, lora=lora)
         return wuerstchen.of_stages(first, second, f"{prior} and {path}")
     folder = Path(path)
+    if is_graph(folder):
+        if lora is not None:
+            raise wg.ArgumentError(
+                f"{folder}: a graph has no names of layers, which changes of lora= are for"
+            )
+        return load_graph(folder, device=device, dtype=dtype)
     source = folder / "model_index.json"
     settings = read_settings(source)
     name = str(settings.get("_class_name"))

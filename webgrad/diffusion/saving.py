@@ -59,7 +59,11 @@ def _save_scheduler(scheduler: Any, folder: Path) -> str:
 
 
 def _save_part(module: nn.Module, folder: Path) -> str:
-    name = next(name for name, row in PARTS.items() if row.module is type(module))
+    name = next((name for name, row in PARTS.items() if row.module is type(module)), None)
+    if name is None:
+        raise wg.ArgumentError(
+            f"save writes networks that diffusers has, and {type(module).__name__} is none"
+        )
     others = [each.name for each in sorted(folder.glob("*.safetensors")) if each.name != WEIGHTS]
     if others:
         raise wg.ModelFileError(f"{folder} has other weights already, which would be read too: {others[0]}")

@@ -85,6 +85,11 @@ class _UNet(nn.Module):
     conv_norm_out: nn.GroupNorm
     conv_out: nn.Conv2d
 
+    @property
+    def device(self) -> Any:
+        """Where its weights are."""
+        return self.conv_in.weight.device
+
     def _add_blocks(
         self,
         config: UNet2DConfig | UNet2DConditionConfig,

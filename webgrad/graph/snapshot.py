@@ -166,48 +166,55 @@ def walk(roots: Sequence[Node]) -> Walk:
     scalars: dict[tuple[Any, ...], int] = {}
     begins: list[Signature] = []
     bundles: list[Bundle] = []
-    number_of = numbers.__getitem__
+    number_of, write, keep = numbers.__getitem__, code.append, nodes.append
     stack = list(roots)
+    push, pop = stack.append, stack.pop
     while stack:
-        node = stack[-1]
+        node = pop()
         if node in numbers:
-            stack.pop()
             continue
-        inputs = node.inputs
-        depth = len(stack)
-        for each in inputs:
-            if each in numbers:
-                continue
-            if each.inputs:
-                stack.append(each)
-                continue
-            sig = each.sig  # what has no inputs gets its number at once
-            number = len(nodes)
-            if sig.op is SCALAR and node.sig.op not in _COMPOSED:
-                value = each.storage
-                sign = value or copysign(1.0, value)  # -0.0 equals 0.0
-                number = scalars.setdefault((node.sig.op, inputs.index(each), sig, value, sign), number)
-            numbers[each] = number
-            if number == len(nodes):
-                nodes.append(each)
-                code.append(sig.number)
-        if len(stack) > depth:
-            continue
-        stack.pop()
+        below: Any = node
+        while below is not None:  # go down to a node whose inputs have numbers; what is passed waits
+            node, below = below, None
+            inputs = node.inputs
+            for each in inputs:
+                if each in numbers:
+                    continue
+                if each.inputs:
+                    push(node if below is None else below)
+                    below = each
+                    continue
+                sig = each.sig  # what has no inputs gets its number at once
+                number = len(nodes)
+                if sig.op is SCALAR and node.sig.op not in _COMPOSED:
+                    value = each.storage
+                    key: tuple[Any, ...] = (node.sig.op, inputs.index(each), sig, value)
+                    if not value:  # -0.0 equals 0.0
+                        key = (*key, copysign(1.0, value))
+                    number = scalars.setdefault(key, number)
+                numbers[each] = number
+                if number == len(nodes):
+                    keep(each)
+                    write(sig.number)
         sig = node.sig
-        code.append(sig.form)
+        write(sig.form)
         if sig.op.form is not None:
             begins.append(sig)
         if inputs:
             inner.append(node)
-            code.extend(map(number_of, inputs))
+            if len(inputs) == 2:  # the most frequent, and quicker by name
+                first, second = inputs
+                code += (numbers[first], numbers[second])
+            else:
+                code.extend(map(number_of, inputs))
             if node.__class__ is Bundle:
                 bundles.append(node)
         numbers[node] = len(nodes)
-        nodes.append(node)
-    code.append(-1)
+        keep(node)
+    write(-1)
     code.extend(map(number_of, roots))
-    node = each = inputs = stack = None  # type: ignore[assignment]  # so that they are not counted as holders
+    # So that they are not counted as holders
+    node = each = inputs = stack = below = first = second = None  # type: ignore[assignment]
     counts = tuple(map(getrefcount, inner))
     return Walk(tuple(code), nodes, numbers, inner, counts, begins, bundles)
 

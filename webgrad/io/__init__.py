@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .clients import Ran, pip_download, run_client
 from .gguf import part_names
-from .pictures import png_bytes, read_picture, write_picture
+from .pictures import picture_texts, png_bytes, read_picture, write_picture
 from .quantised_rows import Blocks
 from .readers import PICKLED, load, load_metadata, open
 from .replace import replacing
@@ -30,6 +30,7 @@ __all__ = [
     "load_metadata",
     "open",
     "part_names",
+    "picture_texts",
     "pip_download",
     "png_bytes",
     "read_picture",

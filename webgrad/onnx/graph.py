@@ -28,6 +28,7 @@ __all__ = [
     "Node",
     "Reference",
     "Value",
+    "check_node",
     "contents_of",
     "last_uses",
     "names_read",
@@ -234,7 +235,7 @@ class _Builder:
             if operator is not None:
                 names = tuple(message.input), tuple(message.output)
                 made = Node(label, operator, *names, attributes, refers)
-                _check(made)
+                check_node(made)
                 yield made
             for name in filter(None, message.output):
                 if name in written:
@@ -377,7 +378,7 @@ _ATTRIBUTES: Mapping[str, Any] = {
 }
 
 
-def _check(node: Node) -> None:
+def check_node(node: Node) -> None:
     """Refuse attributes and inputs that a node's operator does not have."""
     operator = node.operator
     if isinstance(operator, Function):

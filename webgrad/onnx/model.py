@@ -16,6 +16,7 @@ from .module import OnnxModule
 from .program import Program, Uploading
 from .protobuf import parse
 from .summary import Summary, summary_of
+from .tensorflow import contents_of_graph
 
 __all__ = ["Model", "Outputs", "load"]
 
@@ -122,14 +123,22 @@ class Model:
         return f"<webgrad.onnx.Model {Path(self.source).name}({inputs}) on {self.device}>"
 
 
+def _contents(target: Path) -> Contents:
+    if target.is_dir() or target.suffix == ".json":
+        return contents_of_graph(wg.io.open(target))
+    return contents_of(parse(map_file(target), "Model", str(target)), target.parent, str(target))
+
+
 def load(path: str | os.PathLike[str], device: Any = None, progress: bool = True) -> Model:
     """A model from an ONNX file, ready to be called, on a device: by default the best one there is.
+
+    So is the model.json of a graph model of TensorFlow.js, or its folder.
 
     `path` may be a name of `wg.models.catalogue()`, or a source, as `wg.models.pull` takes them. Where there
     is much to bring to the device, a bar shows how far that is, unless `progress` is false.
     """
     target = wg.models.locate(path)
-    contents = contents_of(parse(map_file(target), "Model", str(target)), target.parent, str(target))
+    contents = _contents(target)
     total = sum(each.nbytes for each in contents.graph.weights.values())
     megabytes = total // MEGABYTE
     show = progress and total >= LARGE

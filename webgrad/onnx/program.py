@@ -8,7 +8,7 @@ text is given, or gradients are asked for, the graph runs as it stands, node by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from threading import RLock
 from typing import Any
 
@@ -165,20 +165,21 @@ class Program:
 
     def _results(self, found: Values, *given: Values) -> Values:
         """What a call gives back, of what it was given."""
-        ids = {id(each) for values in given for each in values.values()}
-        return {name: self._returned(each, ids) for name, each in found.items()}
+        taken = {id(each) for values in given for each in values.values()}
+        return {name: self._returned(each, taken) for name, each in found.items()}
 
-    def _returned(self, value: Any, given: Container[int]) -> Any:
-        """A result: of what lasts, inputs and weights, a copy, since who gets it may write into it."""
+    def _returned(self, value: Any, taken: set[int]) -> Any:
+        """A result, which is `taken` then: of what others hold, inputs, weights and other results, a copy,
+        since who gets it may write into it.
+        """
         if isinstance(value, list):
-            return [self._returned(each, given) for each in value]
+            return [self._returned(each, taken) for each in value]
         if isinstance(value, wg.Tensor):
             sharing = map(id, value.alias.members.alive() if value.alias else [value])
-            return (
-                wg.copy(value)
-                if any(each in given or each in self._lasting_ids for each in sharing)
-                else value
-            )
+            if any(each in taken or each in self._lasting_ids for each in sharing):
+                return wg.copy(value)
+            taken.add(id(value))
+            return value
         return as_tensor(value, self.device) if is_for_tensors(value) else value
 
     def _asks_gradients(self, computed: Values) -> bool:

@@ -13,11 +13,12 @@ from typing import Any, NoReturn
 
 import webgrad as wg
 
-from ..arrays import np
+from ..arrays import Array, np
 from .schema import ABSENT, MESSAGES, Field
 
 __all__ = ["Message", "parse"]
 
+AT_ONCE = 1 << 16  # bytes of numbers side by side
 FIELDS = 1 << 22  # of all messages together
 DEPTH = 64  # of messages in messages: a graph in a graph takes three
 _VARINT, _LONG, _BYTES, _SHORT = 0, 1, 2, 5  # how a value is written
@@ -139,14 +140,22 @@ class _Reader:
         else:
             several.append(self.value(field, wire, value, depth))
 
-    def varints(self, view: memoryview) -> list[int]:
-        """Numbers side by side: all at once, since a tensor may be written so."""
-        data = np.frombuffer(view, np.uint8)
-        ends = np.flatnonzero(data < 128)
-        if not data.size:
-            return []
-        if not ends.size or ends[-1] != data.size - 1:
-            self.fail("a number does not end")
+    def varints(self, view: memoryview) -> Iterator[int]:
+        """Numbers side by side: many at once, since a tensor may be written so, but not all, since what it
+        takes to find them is many times their bytes.
+        """
+        at = 0
+        while at < len(view):
+            data = np.frombuffer(view[at : at + AT_ONCE], np.uint8)
+            ends = np.flatnonzero(data < 128)
+            if not ends.size or (at + data.size == len(view) and ends[-1] != data.size - 1):
+                self.fail("a number does not end")
+            size = int(ends[-1]) + 1
+            yield from self.whole_varints(data[:size], ends)
+            at += size
+
+    def whole_varints(self, data: Array, ends: Array) -> list[int]:
+        """Numbers that end at these places."""
         starts = np.concatenate([[0], ends[:-1] + 1])
         if (ends - starts).max() > 9:
             self.fail("a number has more than ten bytes")

@@ -195,7 +195,8 @@ class Optimizer:
         self.param_groups.append(group)
         for each in params:
             self.state[each] = self._new_state(each, group)
-        wg.eval([tensor for each in params for tensor in self.state[each].values()])
+        # Not as a part of the first step, whose plan is then that of the others
+        wg.eval(params, [tensor for each in params for tensor in self.state[each].values()])
         devices = dict.fromkeys(each.device for each in params)
         self._clocks.append(
             {one: Clock([each for each in params if each.device is one], self._shares) for one in devices}
@@ -268,8 +269,10 @@ class Optimizer:
             with wg.enable_grad():
                 loss = closure()
         self._steps += 1
-        if self._steps > PLAIN_STEPS and self._is_on_cpu():
-            wg.eval()  # the loss and the gradients together
+        is_on_cpu = self._is_on_cpu()
+        if is_on_cpu:
+            wg.eval()  # the loss and the gradients together: their plan is the same at every step
+        if self._steps > PLAIN_STEPS and is_on_cpu:
             self._captured(skip, self._identity())
         else:
             self._take(skip)

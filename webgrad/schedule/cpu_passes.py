@@ -7,13 +7,20 @@ every thread has work. Sorts, scatters and transforms are NumPy's.
 from __future__ import annotations
 
 from ..graph.node import Signature
+from ..graph.snapshot import Snapshot
 from .host_ops import HOST_KINDS, pulls_inputs
 from .padded_windows import windowed_pads
 from .passes import PAIRS, SHARED, SPLIT_REDUCTIONS, SPLIT_SCANS, Pass, Passes, on_any_profile
 from .sorted_values import sort_values
 from .transposed_scatters import write_turned
+from .transposed_windows import windowed_transposes
 
 __all__ = ["CPU_PASSES"]
+
+
+def _kept(graph: Snapshot) -> set[int]:
+    """What windows overlap on."""
+    return windowed_pads(graph) | windowed_transposes(graph)
 
 
 def _is_alone(sig: Signature) -> bool:
@@ -32,6 +39,6 @@ CPU_PASSES = Passes(
     ),
     shares_kernels=True,
     alone=_is_alone,
-    kept=windowed_pads,
+    kept=_kept,
     pulls=pulls_inputs,
 )

@@ -207,7 +207,10 @@ def _forward(
             stored |= cuts
             continue
         whole = frozenset(inputs).union(*[part.inside for part in parts]) - stored
+        count = len(stored)
         _cut_misfits(graph, number, inputs, content_of, stored)
+        if len(stored) > count and graph.sigs[number].op.name == "window":
+            _renew_moved(graph, number, content_of, stored, known, contents)
         while True:
             content, bound = known.content(number, inputs, [content_of(each) for each in inputs])
             fits = content.size <= MAX_SIZE and len(content.scalars) <= MAX_SCALARS
@@ -230,6 +233,27 @@ def _forward(
         contents[number] = content
         known.looked_at[key] = parts, content, whole & stored
     return stored, contents
+
+
+def _renew_moved(
+    graph: Snapshot,
+    number: int,
+    content_of: ContentOf,
+    stored: set[int],
+    known: _Known,
+    contents: dict[int, Content],
+) -> None:
+    """The contents of the movement under a window again, once what is moved is stored: else its readers
+    would seem to compute it still, and something larger would be stored for lack of room.
+    """
+    moved = []
+    (number, *_) = graph.inputs[number]
+    while graph.sigs[number].kind == "move" and number not in stored:
+        moved.append(number)
+        (number, *_) = graph.inputs[number]
+    for each in reversed(moved):
+        inputs = list(dict.fromkeys(graph.inputs[each]))
+        contents[each], _ = known.content(each, inputs, [content_of(one) for one in inputs])
 
 
 def _content(

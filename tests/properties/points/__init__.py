@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tests.properties.helpers import AnyDevice, differences
-from tests.properties.points import buffers, folds, layers, maps, moves, order, shared, slopes
+from tests.properties.points import buffers, folds, layers, maps, moves, order, shared, shortage, slopes
 from tests.properties.points.drawer import Cases, Points
 
 __all__ = ["ROWS", "Points", "difference", "wrong"]
@@ -38,6 +38,9 @@ ROWS: dict[str, tuple[float, Callable[[Points], Cases]]] = {
     "shared": (2, shared.shared),
     "state": (1, buffers.state),
     "again": (2, buffers.again),
+    "keeping": (0.5, buffers.keeping),
+    "short": (1, shortage.short),
+    "twice": (0.5, order.twice),
 }
 
 

@@ -12,7 +12,7 @@ from tests.properties.helpers import LEAST, Array
 from tests.properties.points.drawer import Cases, Points
 from webgrad.tensor import Tensor
 
-__all__ = ["again", "kernel", "state"]
+__all__ = ["again", "keeping", "kernel", "state"]
 
 KERNEL = """
 struct Params { factor: f32, offset: f32 }
@@ -76,6 +76,22 @@ def again(p: Points) -> Cases:
             given.pop(0)
     for label, tensor, exact in [*kept, *(("an input", tensor, array) for array, tensor in given)]:
         yield p.case(label, p.tensor(tensor.numpy()), exact, 1, 1e-3)
+
+
+def keeping(p: Points) -> Cases:
+    """The same commands over the same values: at times somebody keeps what is between them."""
+    size = int(p.random.integers(2, 70))
+    array = p.random.integers(-3, 4, (size, 2)).astype(np.float32)
+    x = p.tensor(array)
+    between = np.cumsum(array * 2, axis=0)
+    last = np.cumsum(between % 5, axis=0)
+    for turn in range(int(p.random.integers(4, 9))):
+        first = wg.cumsum(x * 2, axis=0)
+        second = wg.cumsum(first % 5, axis=0)
+        kept = [(f"the first of turn {turn}", first, between)] if p.chance(0.5) else []
+        del first
+        for label, tensor, exact in ((f"the second of turn {turn}", second, last), *kept):
+            yield p.case(label, p.tensor(tensor.numpy()), exact, slack=LEAST)
 
 
 # State

@@ -14,7 +14,7 @@ import webgrad as wg
 from tests.properties.helpers import Array, flushed, wide
 from tests.properties.points.drawer import LENGTHS, Cases, Points
 
-__all__ = ["best", "order", "scatters"]
+__all__ = ["best", "order", "scatters", "twice"]
 
 
 def _ranks(array: Array) -> Array:
@@ -112,3 +112,20 @@ def scatters(p: Points) -> Cases:
             wanted[to] = changed(wanted[to], more[by])
         found = getattr(wg, name)(p.tensor(x), p.tensor(line), p.tensor(more), axis=axis)
         yield p.case(f"{name} of {dtype.name} {shape} along {axis}", found, wanted)
+
+
+def twice(p: Points) -> Cases:
+    """A scatter of rows of the very buffer that it writes to, which nobody else has any more."""
+    rows, width = (int(each) for each in p.random.integers(2, 9, 2))
+    x = p.random.integers(0, 9, (rows, width)).astype(np.float32)
+    index = p.random.permutation(rows).astype(np.int32)
+    name, changed = p.one(tuple(INDEXED.items()))
+    tensor = p.tensor(x) + 0
+    updates = wg.reshape(tensor, (rows, 1, width))
+    wg.eval(tensor, updates)
+    updates = wg.reshape(updates, (rows, width))
+    wanted = x.copy()
+    wanted[index] = changed(x[index], x)
+    found = getattr(wg, name)(tensor, p.tensor(index), updates, axis=0)
+    del tensor, updates
+    yield p.case(f"{name} of a value's own rows", found, wanted)

@@ -77,11 +77,13 @@ def _folds(p: Points) -> Cases:
     if p.chance(0.5):  # of halves it is rounded behind the fold
         total, sums = tensor.astype(wg.float16).sum(1), sums.astype(np.float16)
     if p.chance(0.5):  # by itself and, for something dear, broadcast
-        rows = p.one((1, 2, 8))
+        rows = p.one((2, 5, 8))
         spread = wg.exp(wg.broadcast_to(total, (rows, len(array))))
         with np.errstate(over="ignore"):
-            below = np.exp(np.broadcast_to(sums, (rows, len(array)))) < sums * 5
-        yield p.case("a fold by itself and broadcast", spread < total * 5, below)
+            widened = np.exp(np.broadcast_to(sums, (rows, len(array))))
+        for factor in {1, p.one((1, 5))}:
+            other = total if factor == 1 else total * factor
+            yield p.case("a fold by itself and broadcast", spread < other, widened < sums * factor)
 
 
 def _updates(p: Points) -> Cases:

@@ -15,8 +15,9 @@ import numpy as np
 from tests.runtime.helpers import Bench
 from webgrad.errors import OutOfMemoryError
 from webgrad.runtime.layer import DeviceLayer
+from webgrad.runtime.queue import Queue
 
-__all__ = ["LOSS_POINTS", "Memory", "check_books", "fresh_kernel", "lose_at", "sane"]
+__all__ = ["LOSS_POINTS", "Memory", "check_books", "check_queue", "fresh_kernel", "lose_at", "sane"]
 
 # Where a loss strikes: what it is called → (whose method, which, at which of its calls in `disturbed`).
 LOSS_POINTS: dict[str, tuple[str, str, int]] = {
@@ -109,8 +110,14 @@ class Memory:
 
 
 def check_books(bench: Bench) -> None:
-    """The pool's accounts agree with its buffers, and no buffer is lent to two tensors or to none."""
-    queue = bench.queue
+    """The same of a bench's queue."""
+    check_queue(bench.queue)
+
+
+def check_queue(queue: Queue) -> None:
+    """The pool's accounts agree with its buffers, no buffer is lent to two tensors or to none, and nothing
+    that is remembered has a buffer that is gone.
+    """
     with queue.lock:
         queue.drain()
         pool = queue.context.pool
@@ -125,6 +132,9 @@ def check_books(bench: Bench) -> None:
         held += [each.physical for each in queue.pending.virtuals if each.pending is None and each.physical]
         assert len(set(held)) == len(held)
         assert set(held) == set(sizes) - pool.free
+        for variants in queue.context.resolved._queues.values():
+            assert all(each.touched <= set(sizes) for each in variants)
+        assert set(queue.context.groups._of_buffer) <= set(sizes)
 
 
 def sane(bench: Bench, scale: float = 3.0) -> None:

@@ -13,7 +13,6 @@ import webgrad as wg
 
 from ...arrays import Array
 from ..schedulers import DDIM
-from ..unets import UNet2D
 from .asked import noise_of
 from .classes import Classes, Labels, labels_of, numbers_of
 from .denoising import Denoiser, guided, last_of
@@ -25,7 +24,7 @@ __all__ = ["Unconditional", "from_parts"]
 class Unconditional:
     """A U-Net without a text, a scheduler, and the names of classes where there are some."""
 
-    def __init__(self, unet: UNet2D, scheduler: Any = None, labels: Labels | Sequence[str] = ()) -> None:
+    def __init__(self, unet: Any, scheduler: Any = None, labels: Labels | Sequence[str] = ()) -> None:
         self.unet, self.scheduler = unet, scheduler or DDIM()
         self.labels = dict(labels) if isinstance(labels, Mapping) else dict(enumerate(labels))
         self._plain, self._guided = Denoiser(self._predict), Denoiser(self._predict_guided)
@@ -33,7 +32,7 @@ class Unconditional:
     @property
     def device(self) -> Any:
         """Where the network is."""
-        return self.unet.conv_in.weight.device
+        return self.unet.device
 
     @property
     def no_class(self) -> int | None:
