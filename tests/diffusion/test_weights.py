@@ -40,8 +40,8 @@ def folder_of(network: Any, path: Path) -> Path:
 
 def bytes_of(network: wg.nn.Module) -> int:
     layers = [each for each in network.modules() if isinstance(each, QuantisedLinear | QuantisedConv2d)]
-    held = [each.weight for each in layers] + [each.bias for each in layers if each.bias is not None]
-    return sum(each.nbytes for each in [*held, *network.parameters(), *network.buffers()])
+    packed: list[Any] = [each.weight for each in layers]
+    return sum(each.nbytes for each in [*packed, *network.parameters(), *network.buffers()])
 
 
 def predicted(network: Any, device: str) -> Any:

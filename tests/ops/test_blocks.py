@@ -27,7 +27,7 @@ def test_the_formats_are_those_of_gguf() -> None:
 
 def test_a_format_is_one_row() -> None:
     """Everything else that knows formats by name takes them from the rows: quantising and native code aside,
-    which are functions of their own for each format that they are offered for.
+    which are functions of their own for each format that they are offered for, and a list of kernels to look at.
     """
     package = Path(webgrad.__file__).parent
     naming = {
@@ -36,7 +36,12 @@ def test_a_format_is_one_row() -> None:
         for each in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(each, ast.Constant) and each.value in FORMATS
     }
-    assert naming == {"ops/blocks.py", "functions/learning/quantised.py", "native/templates/formats.py"}
+    assert naming == {
+        "ops/blocks.py",
+        "functions/learning/quantised.py",
+        "native/templates/formats.py",
+        "tools/gpus/families.py",
+    }
     assert FORMATS.keys() <= TYPE_NUMBERS.keys()
     assert set(QUANTISERS) == set(GGUF_FORMATS) & FORMATS.keys()
     assert values_of("FORMAT", template_text("blocks.pwgsl")) == tuple(FORMATS)

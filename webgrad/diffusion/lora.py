@@ -19,7 +19,7 @@ from typing import Any
 import webgrad as wg
 
 from .older_names import flat_names
-from .weights import Rules, Value, own_name
+from .weights import Rules, own_name
 
 __all__ = ["Lora", "loras_of"]
 
@@ -70,9 +70,9 @@ class Lora:
     alphas: Mapping[str, Any]  # what is written beside the tensors, by the names of parts
     taken: set[str] = field(default_factory=set)
 
-    def changed(self, part: str, weights: Mapping[str, Value], rules: Rules) -> dict[str, Value]:
+    def changed(self, part: str, weights: Mapping[str, wg.Tensor], rules: Rules) -> dict[str, wg.Tensor]:
         """The weights of a part that this file changes, with their changes."""
-        names: dict[str, Value] = {}
+        names: dict[str, wg.Tensor] = {}
         flat = flat_names(weights) if part in _FLAT else {}
         for name, pair in self.pairs.items():
             ours = self._name_of(part, name, flat, rules)
@@ -101,9 +101,7 @@ class Lora:
                 return own_name(f"{name.removeprefix(prefix)}.weight", rules)
         return f"{name}.weight" if part == "unet" and name.startswith(_OLDEST) else None
 
-    def _sum(self, name: str, part: str, weight: Value, pair: _Pair) -> wg.Tensor:
-        if isinstance(weight, wg.QuantisedTensor):
-            raise wg.ModelFileError(f"{self.path}: {name} is in blocks in the model, and cannot be changed")
+    def _sum(self, name: str, part: str, weight: wg.Tensor, pair: _Pair) -> wg.Tensor:
         down, up = pair.down, pair.up
         if down is None or up is None:
             there = "down" if up is None else "up"

@@ -37,7 +37,7 @@ from .transformers import (
     transformer_2d,
 )
 from .unets import UNet2D, UNet2DCondition, UNet2DConditionConfig, UNet2DConfig
-from .weights import Value, put, read_weights, weight_files
+from .weights import put, read_weights, weight_files
 from .wuerstchen import DiffNeXt, DiffNeXtConfig, Prior, PriorConfig
 
 __all__ = ["Part", "load_part", "read_settings"]
@@ -131,7 +131,7 @@ def load_part(
     except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
         raise wg.ModelFileError(f"{source} describes no {name}: {error}") from None
     with ExitStack() as stack:
-        weights: dict[str, Value] = {}
+        weights: dict[str, wg.Tensor] = {}
         for path in files:
             weights |= dict(read_weights(stack.enter_context(wg.io.open(path)), rules))
         for lora in loras:

@@ -7,13 +7,14 @@ of blocks is an output's: 32 weights have a scale in common.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import webgrad as wg
 from webgrad import nn
 
 __all__ = ["FORMATS", "QuantisedConv2d", "QuantisedLinear", "is_quantisable", "quantised_layer"]
 
-FORMATS = ("Q8_0", "Q4_0", "Q4_1")  # that weights can be brought into
+FORMATS = wg.QuantisedTensor.formats  # that weights can be brought into
 BLOCK = 32  # weights of a block
 SMALLEST = 1 << 12  # weights of a layer for which blocks are worth it
 
@@ -62,12 +63,12 @@ def is_quantisable(layer: nn.Module) -> bool:
     return row % BLOCK == 0 and layer.weight.size >= SMALLEST
 
 
-def quantised_layer(
-    layer: nn.Module, weight: wg.Tensor | wg.QuantisedTensor, bias: wg.Tensor | None, format: str
-) -> nn.Module:
-    """A layer that `is_quantisable` with its weight in blocks."""
-    if isinstance(weight, wg.Tensor):
-        weight = wg.quantise(weight.astype(wg.float32).reshape(weight.shape[0], -1), format)
+def quantised_layer(layer: Any, format: str, device: Any) -> nn.Module:
+    """A layer that `is_quantisable` with its weight in blocks, on a device."""
+    rows = layer.weight.detach().astype(wg.float32).reshape(layer.weight.shape[0], -1)
+    # Computed now, layer by layer: all of them at once in float32 would be what blocks are there to avoid.
+    data = wg.quantise(rows, format).to_blocks()
+    packed = wg.from_blocks(data, format, rows.shape, device)
     if isinstance(layer, nn.Conv2d):
-        return QuantisedConv2d(layer, weight, bias)
-    return QuantisedLinear(weight, bias)
+        return QuantisedConv2d(layer, packed, layer.bias)
+    return QuantisedLinear(packed, layer.bias)

@@ -10,16 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import webgrad as wg
 from webgrad import nn
 
 from .quantised import FORMATS, is_quantisable, quantised_layer
 
-__all__ = ["Rules", "Value", "own_name", "precision_of", "put", "read_weights", "weight_files"]
+__all__ = ["Rules", "own_name", "precision_of", "put", "read_weights", "weight_files"]
 
-Value: TypeAlias = "wg.Tensor | wg.QuantisedTensor"
 Rules = Iterable[tuple[str, str]]
 # Buffers that old files have, and that are computed
 _COMPUTED = re.compile(r"\.position_ids$|^pos_embed\.pos_embed$")
@@ -40,14 +39,16 @@ def weight_files(folder: Path) -> list[Path]:
     return chosen
 
 
-def read_weights(weights: wg.io.Weights, rules: Rules) -> Iterator[tuple[str, Value]]:
+def read_weights(weights: wg.io.Weights, rules: Rules) -> Iterator[tuple[str, wg.Tensor]]:
     """The tensors of a file by the network's names."""
     for name in weights:
         ours = own_name(name, rules)
         if _COMPUTED.search(ours):
             continue
         value = weights.read(name, "cpu")
-        if isinstance(value, wg.Tensor) and value.ndim == 4 and ours.endswith(_FORMER_CONVOLUTIONS):
+        if not isinstance(value, wg.Tensor):
+            raise wg.ModelFileError(f"{weights.path}: {name} is in blocks, which are not read here")
+        if value.ndim == 4 and ours.endswith(_FORMER_CONVOLUTIONS):
             value = value.reshape(value.shape[:2])
         yield ours, value
 
@@ -74,31 +75,36 @@ def precision_of(dtype: Any) -> tuple[Any, str | None]:
 
 
 def put(
-    network: nn.Module, weights: Mapping[str, Value], *, device: Any, dtype: Any = None, blocks: bool = True
+    network: nn.Module,
+    weights: Mapping[str, wg.Tensor],
+    *,
+    device: Any,
+    dtype: Any = None,
+    blocks: bool = True,
 ) -> None:
     """The weights in the place of the network's own; in `blocks` only what may be."""
     kept, format = precision_of(dtype)
     own = {name: tensor.shape for name, tensor in _tensors(network, recurse=True)}
     _check(own, weights)
-    for path, layer in list(network.named_modules()):
+    packed = [path for path, layer in network.named_modules() if blocks and format and is_quantisable(layer)]
+    for path, layer in network.named_modules():
         prefix = f"{path}." if path else ""
-        values = {
-            name: _placed(weights[prefix + name], kept, device) for name, _ in _tensors(layer, recurse=False)
-        }
-        if blocks and format is not None and is_quantisable(layer):
-            made = quantised_layer(layer, values["weight"], values.get("bias"), format)
-            _replace(network, path, made)
-            continue
         parameters = dict(layer.named_parameters(recurse=False))
-        for name, value in values.items():
+        for name, _ in _tensors(layer, recurse=False):
+            value = weights[prefix + name]
+            if name != "weight" or path not in packed:
+                value = _placed(value, kept, device)
             setattr(layer, name, nn.Parameter(value) if name in parameters else value)
+    # Only now, when nothing is left of the network's own weights: what is pending is computed with the first.
+    for path in packed:
+        _replace(network, path, quantised_layer(network.get_submodule(path), str(format), device))
 
 
 def _tensors(layer: nn.Module, *, recurse: bool) -> list[tuple[str, wg.Tensor]]:
     return [*layer.named_parameters(recurse=recurse), *layer.named_buffers(recurse=recurse)]
 
 
-def _check(own: Mapping[str, tuple[int, ...]], weights: Mapping[str, Value]) -> None:
+def _check(own: Mapping[str, tuple[int, ...]], weights: Mapping[str, wg.Tensor]) -> None:
     """Whether names and shapes fit."""
     missing = [name for name in own if name not in weights]
     unexpected = [name for name in weights if name not in own]
@@ -118,11 +124,10 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:4]) + more
 
 
-def _placed(value: Value, dtype: Any, device: Any) -> wg.Tensor:
-    dense = value if isinstance(value, wg.Tensor) else value.dequantise()
-    if dtype is not None and dense.dtype.kind == "f":
-        dense = dense.astype(dtype, copy=False)
-    return dense.to(device=device)
+def _placed(value: wg.Tensor, dtype: Any, device: Any) -> wg.Tensor:
+    if dtype is not None and value.dtype.kind == "f":
+        value = value.astype(dtype, copy=False)
+    return value.to(device=device)
 
 
 def _replace(network: nn.Module, path: str, layer: nn.Module) -> None:

@@ -287,10 +287,10 @@ def test_a_buffer_with_room_is_one_capture_for_all_its_lengths(
     """`total_sequence_length` may be the room that there is: where keys end is what `seqlens_k` says."""
     heads, room, columns = 2, 6, 4
     names = "q k v past_k past_v last total"
-    inputs = {name: [1, 1, heads * columns] for name in "qkv"}
+    inputs: dict[str, Any] = {name: [1, 1, heads * columns] for name in "qkv"}
     inputs |= {name: [1, heads, "p", columns] for name in ("past_k", "past_v")}
     inputs |= {name: ("int32", [1]) for name in ("last", "total")}
-    settings = {"num_heads": heads, "kv_num_heads": heads}
+    settings: Any = {"num_heads": heads, "kv_num_heads": heads}
     nodes = [node("GroupQueryAttention", names, "y k2 v2", domain="com.microsoft", **settings)]
     outputs = {"y": None, "k2": None, "v2": None}
     m = loaded(tmp_path, model(nodes, inputs, outputs, opset={"": 18, "com.microsoft": 1}))

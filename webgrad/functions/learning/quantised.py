@@ -56,6 +56,7 @@ class QuantisedTensor:
     """
 
     __slots__ = ("_format", "_words", "shape")
+    formats = tuple(name for name, each in FORMATS.items() if each.can_quantise)  # that `quantise` knows
     __array_ufunc__ = None  # so that array @ q comes to __rmatmul__
 
     def __init__(self, words: Tensor, format: Format, shape: tuple[int, ...]) -> None:

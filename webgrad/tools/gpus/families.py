@@ -12,6 +12,7 @@ from typing import Any
 import webgrad as wg
 
 from ...arrays import np
+from ...ops.blocks import FORMATS as BLOCKS
 
 __all__ = ["FAMILIES", "prepared"]
 
@@ -55,7 +56,6 @@ QUANTISED: Mapping[str, tuple[Shape, Shape, str]] = {
     "matvec, 8 bits": ((1, 2048), (8192, 2048), "Q8_0"),
     "matmul, 4 bits": ((128, 2048), (2048, 2048), "Q4_0"),
 }
-_BLOCK_BYTES = {"Q4_0": 18, "Q8_0": 34}  # of 32 weights
 
 
 def prepared(device: Any) -> Mapping[str, Callable[[], None]]:
@@ -76,7 +76,7 @@ def _run(device: Any, shapes: tuple[Shape, ...], work: Work) -> Callable[[], Non
 
 def _run_quantised(device: Any, x: Shape, weight: Shape, format: str) -> Callable[[], None]:
     def run() -> None:
-        blocks = bytes(weight[0] * weight[1] // 32 * _BLOCK_BYTES[format])
+        blocks = bytes(weight[0] * weight[1] // BLOCKS[format].weights * BLOCKS[format].nbytes)
         wg.eval(wg.quantised_linear(_zeros(device, x), wg.from_blocks(blocks, format, weight, device)))
 
     return run
