@@ -27,7 +27,7 @@ def test_the_formats_are_those_of_gguf() -> None:
 
 def test_a_format_is_one_row() -> None:
     """Everything else that knows formats by name takes them from the rows: quantising and native code aside,
-    which are functions of their own for each format that they are offered for, and a list of kernels to look at.
+    which are functions of their own for each format that they are offered for, and a list of kernels.
     """
     package = Path(webgrad.__file__).parent
     naming = {
