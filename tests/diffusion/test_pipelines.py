@@ -53,7 +53,7 @@ def test_seeds_repeat_and_steps_are_captured_once() -> None:
 
 
 def test_steps_that_know_four_before_are_captured_once() -> None:
-    pipe = pipeline().with_scheduler(wg.diffusion.PNDM(skip_prk_steps=True))
+    pipe = pipeline().with_scheduler(wg.diffusion.PNDM())
     previews = list(pipe.steps(1, steps=6, seed=5))
     assert [each.step for each in previews] == [1, 2, 3, 4, 5, 6, 7]
     assert "1 captured" in repr(pipe._denoiser._step)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ EXACT = {"clip_sample": False}
 ANCESTRAL = ("DDPM", "DDPMWuerstchen", "EulerAncestral")
 SAMPLERS: dict[str, Any] = {each.__name__: each for each in BY_CLASS.values()}
 KNOW_ORIGINALS = [each for each in SAMPLERS if each not in (*ANCESTRAL, "PNDM")]
-SAMPLERS["PNDM"] = partial(SAMPLERS["PNDM"], skip_prk_steps=True)
 
 
 def run(scheduler: Any, steps: int, original: Any, noise: Any) -> Any:

@@ -145,6 +145,13 @@ def test_noise_at_each_step(browser: DrivenBrowser, tmp_path: Path) -> None:
     check(found, list(pipe.steps(2, steps=4, seed=5, size=(8, 16))))
 
 
+def test_what_several_steps_before_predicted(browser: DrivenBrowser, tmp_path: Path) -> None:
+    pipe = classes().with_scheduler(wg.diffusion.PNDM())
+    export_diffusion(pipe, tmp_path, counts=(1,))
+    found = called(browser, tmp_path, PAINT, {"steps": 8, "seed": 5, "count": 1, "every": 3})
+    check(found, list(pipe.steps(1, steps=8, seed=5)))
+
+
 def test_classes_in_latents(browser: DrivenBrowser, tmp_path: Path) -> None:
     wg.random.seed(6)
     transformer = wg.diffusion.DiTTransformer(

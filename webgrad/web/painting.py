@@ -27,7 +27,7 @@ __all__ = ["export_diffusion", "painting_bundle"]
 
 STEPS = (1, 2, 4, 8, 15, 25, 50)  # that a page offers
 USUAL_STEPS, FEW_STEPS = 25, 4  # those that it begins with; few are for samplers that were made for few
-NUMBERS = [each.name for each in fields(Row)]
+OF_ROW = [each.name for each in fields(Row)]
 IN_STEP = (
     "original_x",
     "original_prediction",
@@ -92,7 +92,8 @@ def painting_bundle(
         for size in sizes or (painter.pipe.size,)
         for count in counts or painter.usual_counts(size)
     ]
-    states = {each: _state_of(painter, each) for each in layouts}
+    earlier = _earlier(next(iter(schedules.values())))
+    states = {each: _state_of(painter, each, earlier) for each in layouts}
     names = [(f"{name}_{each.name}", kept) for each in layouts for name, kept in states[each].items()]
     bundle = Bundle(title, [*named_tensors(painter.modules), *painter.state, *names])
     painter.add_to(bundle)
@@ -102,7 +103,7 @@ def painting_bundle(
     return bundle, {
         "title": title,
         "layouts": [each.facts for each in layouts],
-        "numbers": NUMBERS,
+        "numbers": _numbers_of_step(next(iter(schedules.values()))),
         "schedules": {str(count): _numbers_of(each) for count, each in schedules.items()},
         "steps": min(schedules, key=lambda count: abs(count - steps)),
         "draws": {each: _drawn(bundle, f"{each}_{layouts[0].name}") for each in ("begin", "step")},
@@ -121,8 +122,19 @@ def _schedules(scheduler: Any) -> dict[int, Schedule]:
     return found
 
 
+def _earlier(schedule: Schedule) -> list[str]:
+    """What is asked of steps before the one before, by how long ago they are: as many names as shares."""
+    return [f"earlier_{at}" for at in range(len(schedule.earlier[0]) if schedule.earlier else 0)]
+
+
+def _numbers_of_step(schedule: Schedule) -> list[str]:
+    return [*OF_ROW, *_earlier(schedule)]
+
+
 def _numbers_of(schedule: Schedule) -> dict[str, Any]:
-    return {"start": schedule.start, "rows": [astuple(row) for row in schedule.rows]}
+    shares = schedule.earlier or [()] * len(schedule.rows)
+    rows = [(*astuple(row), *more) for row, more in zip(schedule.rows, shares, strict=True)]
+    return {"start": schedule.start, "rows": rows}
 
 
 def _drawn(bundle: Bundle, name: str) -> list[str]:
@@ -130,9 +142,9 @@ def _drawn(bundle: Bundle, name: str) -> list[str]:
     return [each.name for each in bundle.graphs[name].inputs if each.kind == "random"]
 
 
-def _state_of(painter: Painter, layout: Layout) -> dict[str, wg.Tensor]:
-    """What stays from step to step: x, and the original that was predicted before."""
-    found = {name: wg.zeros(painter.latents(layout), device="cpu") for name in ("x", "before")}
+def _state_of(painter: Painter, layout: Layout, earlier: Sequence[str]) -> dict[str, wg.Tensor]:
+    """What stays from step to step: x, and what was predicted before."""
+    found = {name: wg.zeros(painter.latents(layout), device="cpu") for name in ("x", "before", *earlier)}
     wg.eval(*found.values())
     return found
 
@@ -145,24 +157,31 @@ def _add_layout(
     schedules: Sequence[Schedule],
 ) -> None:
     """The functions of one layout."""
-    x, before = state.values()
-    shape = x.shape
+    x, *before = state.values()
+    shape, schedule = x.shape, schedules[0]
     scatters = any(row.by_noise for each in schedules for row in each.rows)
 
     def begin(start: Any) -> None:
         x[...] = wg.random.normal(shape, device=x.device) * start
-        before[...] = wg.zeros(shape, device=x.device)
+        for each in before:
+            each[...] = wg.zeros(shape, device=x.device)
 
     def step(**given: Any) -> None:
         prediction = painter.prediction(x * given["entering"], given["timestep"], layout, given)
         noise = wg.random.normal(shape, device=x.device) if scatters else None
-        numbers = [given[name] for name in IN_STEP]
-        found, original = next_picture(x, prediction, before, noise, numbers, schedules[0].clip)
-        x[...], before[...] = found, original
+        numbers, shares = ([given[name] for name in names] for names in (IN_STEP, _earlier(schedule)))
+        last, *older = before
+        found, original = next_picture(x, prediction, last, noise, numbers, schedule.clip, older, shares)
+        kept = [prediction if schedule.keeps_prediction else original, *before[:-1]]
+        # The oldest first, whose value the next one still has.
+        for each, value in reversed([*zip((x, *before), (found, *kept), strict=True)]):
+            each[...] = value
 
     def show() -> dict[str, wg.Tensor]:
         return {"pictures": painter.decoded(x).astype(wg.float32)}
 
     bundle.add(f"begin_{layout.name}", begin, {"start": 1.0})
-    bundle.add(f"step_{layout.name}", step, dict.fromkeys(NUMBERS, 1.0) | painter.examples(layout))
+    bundle.add(
+        f"step_{layout.name}", step, dict.fromkeys(_numbers_of_step(schedule), 1.0) | painter.examples(layout)
+    )
     bundle.add(f"show_{layout.name}", show, ())

@@ -48,13 +48,17 @@ BY_CLASS: Mapping[str, Any] = {
 }
 
 
+# What diffusers takes a setting for that a file does not name, where the default here is another one
+_UNSAID: Mapping[str, Mapping[str, Any]] = {"PNDMScheduler": {"skip_prk_steps": False}}
+
+
 def scheduler_of(settings: Mapping[str, Any], source: str) -> Any:
     """The scheduler that a file of settings describes."""
     name = str(settings.get("_class_name"))
     if name not in BY_CLASS:
         raise wg.ModelFileError(f"{source}: there is no scheduler {name}, only {', '.join(BY_CLASS)}")
     try:
-        return read_config(BY_CLASS[name], settings, source, BY_CLASS[name].idle)
+        return read_config(BY_CLASS[name], {**_UNSAID.get(name, {}), **settings}, source, BY_CLASS[name].idle)
     except wg.ModelFileError as error:
         text = str(error)
         raise wg.ModelFileError(text if text.startswith(source) else f"{source}: {text}") from None

@@ -34,7 +34,7 @@ OLDEST = 4  # how many steps back a prediction may be
 class PNDM(Training):
     """Linear multistep with up to four predictions; the Runge-Kutta steps before it are left out."""
 
-    skip_prk_steps: bool = False
+    skip_prk_steps: bool = True
     set_alpha_to_one: bool = False
     timestep_spacing: str = "leading"
 
