@@ -273,8 +273,8 @@ KERNELS = (
     *planted(
         "kernels/matmul.pwgsl",
         (
-            "c_##i += a_##i.x * b_0 + a_##i.y * b_1 + a_##i.z * b_2 + a_##i.w * b_3;",
-            "c_##i += a_##i.x * b_0 + a_##i.y * b_1 + a_##i.z * b_2;",
+            "c_##i += a_##i.w * b_3;",
+            "",
             "a tile's fourth step is not added",
         ),
         (
