@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from webgrad.diffusion.schedulers import BY_CLASS, next_picture, schedule_from, scheduler_of
+from webgrad.diffusion.schedulers import (
+    BY_CLASS,
+    next_picture,
+    schedule_from,
+    scheduler_named,
+    scheduler_of,
+)
 from webgrad.diffusion.schedulers.noise_levels import kept_shares, times_of
 
 EXACT = {"clip_sample": False}
@@ -126,3 +132,18 @@ def test_the_first_step_that_is_made_knows_none_before(begin: int) -> None:
         assert schedule.rows[begin].by_before == 0
         assert not any(schedule.earlier[begin] if schedule.earlier else ())
         assert schedule.rows[begin + 1].by_before != 0
+
+
+@pytest.mark.parametrize("name", ["ddim", "DDPM", "lcm"])
+def test_a_scheduler_by_name_clips_only_where_the_other_one_does(name: str) -> None:
+    for like in ("PNDM", "Euler"):
+        assert scheduler_named(name, SAMPLERS[like]()).schedule(4).clip is None
+    assert scheduler_named(name, SAMPLERS["DDIM"](clip_sample_range=2.0)).schedule(4).clip == 2.0
+
+
+@pytest.mark.parametrize("name", ["euler", "PNDM", "dpm-solver", "ddim"])
+def test_a_scheduler_by_name_goes_through_the_same_times(name: str) -> None:
+    like = SAMPLERS["EulerAncestral"](timestep_spacing="trailing", beta_start=0.001)
+    found = scheduler_named(name, like)
+    assert (found.timestep_spacing, found.beta_start) == ("trailing", 0.001)
+    assert [found.schedule(4).rows[at].timestep for at in (0, -1)] == [999, 249]
