@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from webgrad.diffusion.schedulers import BY_CLASS, next_picture, schedule_from, scheduler_of
+from webgrad.diffusion.schedulers import (
+    BY_CLASS,
+    next_picture,
+    schedule_from,
+    scheduler_named,
+    scheduler_of,
+)
 from webgrad.diffusion.schedulers.noise_levels import kept_shares, times_of
 
 EXACT = {"clip_sample": False}
@@ -87,7 +93,7 @@ def test_an_offset_beyond_the_steps_of_training() -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-@pytest.mark.parametrize("steps", [0, -1, 1001])
+@pytest.mark.parametrize("steps", [0, -1, 1001, 2.5, "2", None, True])
 def test_a_number_of_steps_that_cannot_be(name: str, steps: int) -> None:
     with pytest.raises(wg.ArgumentError, match=r"steps are 1 to \d+"):
         SAMPLERS[name]().schedule(steps)
@@ -126,3 +132,73 @@ def test_the_first_step_that_is_made_knows_none_before(begin: int) -> None:
         assert schedule.rows[begin].by_before == 0
         assert not any(schedule.earlier[begin] if schedule.earlier else ())
         assert schedule.rows[begin + 1].by_before != 0
+
+
+@pytest.mark.parametrize("name", ["ddim", "DDPM", "lcm"])
+def test_a_scheduler_by_name_clips_only_where_the_other_one_does(name: str) -> None:
+    for like in ("PNDM", "Euler"):
+        assert scheduler_named(name, SAMPLERS[like]()).schedule(4).clip is None
+    assert scheduler_named(name, SAMPLERS["DDIM"](clip_sample_range=2.0)).schedule(4).clip == 2.0
+
+
+@pytest.mark.parametrize("name", ["euler", "PNDM", "dpm-solver", "ddim"])
+def test_a_scheduler_by_name_goes_through_the_same_times(name: str) -> None:
+    like = SAMPLERS["EulerAncestral"](timestep_spacing="trailing", beta_start=0.001)
+    found = scheduler_named(name, like)
+    assert (found.timestep_spacing, found.beta_start) == ("trailing", 0.001)
+    assert [found.schedule(4).rows[at].timestep for at in (0, -1)] == [999, 249]
+
+
+BETAS = [
+    {"trained_betas": [0.1]}, {"trained_betas": [0.1] * 999 + ["x"]}, {"trained_betas": "x"},
+    {"trained_betas": [1.5] * 1000}, {"beta_start": "x"}, {"beta_start": float("nan")}, {"beta_start": 0.0},
+    {"beta_end": 5}, {"beta_end": 1.0}, {"num_train_timesteps": None}, {"num_train_timesteps": 0},
+    {"num_train_timesteps": 100_000}, {"beta_schedule": "other"}, {"prediction_type": "flow"},
+    {"rescale_betas_zero_snr": 1}, {"num_train_timesteps": 1, "rescale_betas_zero_snr": True},
+    {"steps_offset": -1}, {"steps_offset": 0.5}, {"timestep_spacing": []},
+]  # fmt: skip
+OWN: dict[str, list[dict[str, Any]]] = {
+    "DDIMScheduler": [{"eta": "x"}, {"eta": 2}, {"clip_sample_range": "a"}, {"clip_sample_range": 0}],
+    "DDPMScheduler": [{"variance_type": "learned"}, {"clip_sample": "no"}],
+    "LCMScheduler": [
+        *({"original_inference_steps": each} for each in ("a", 2000, 0, 10**12)),
+        {"timestep_scaling": float("inf")},
+    ],
+    "EulerDiscreteScheduler": [{"interpolation_type": "log_linear"}, {"final_sigmas_type": 0}],
+    "DPMSolverMultistepScheduler": [{"solver_order": 3}, {"solver_type": "x"}, {"lambda_min_clipped": "x"}],
+    "FlowMatchEulerDiscreteScheduler": [{"shift": 0}, {"shift": "3"}, {"num_train_timesteps": None}],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [*(("DDIMScheduler", each) for each in BETAS), *((kind, each) for kind in OWN for each in OWN[kind])],
+)
+def test_settings_that_cannot_be_are_refused_when_they_are_read(kind: str, settings: dict[str, Any]) -> None:
+    named = "|".join(["betas", *settings])
+    with pytest.raises(wg.ModelFileError, match=rf"^here\.json.*({named})"):
+        scheduler_of({"_class_name": kind, **settings}, "here.json")
+
+
+def test_what_follows_of_no_picture_at_all_is_refused() -> None:
+    settings = {"rescale_betas_zero_snr": True, "timestep_spacing": "trailing"}
+    with pytest.raises(wg.ModelFileError, match=r"prediction_type is epsilon, .* rescale_betas_zero_snr"):
+        SAMPLERS["DDIM"](**settings).schedule(4)
+    with pytest.raises(wg.ModelFileError, match="rescale_betas_zero_snr of PNDM"):
+        SAMPLERS["PNDM"](rescale_betas_zero_snr=True)
+
+
+@pytest.mark.parametrize("name", ["Euler", "EulerAncestral", "DPMSolver"])
+@pytest.mark.parametrize("spaced", [{"use_karras_sigmas": True}, {"use_exponential_sigmas": True}, {}])
+@pytest.mark.parametrize("steps", [1, 2, 25, 999])
+def test_a_last_level_that_is_the_one_before(name: str, spaced: dict[str, Any], steps: int) -> None:
+    rows = SAMPLERS[name](final_sigmas_type="sigma_min", **spaced).schedule(steps).rows
+    assert np.isfinite([row.numbers for row in rows]).all()
+
+
+def test_times_of_dpm_solver_that_training_has_not() -> None:
+    solver = SAMPLERS["DPMSolver"]
+    with pytest.raises(wg.ArgumentError, match="steps_offset 900 leads 5 steps beyond the last of 1000"):
+        solver(timestep_spacing="leading", steps_offset=900).schedule(5)
+    with pytest.raises(wg.ArgumentError, match="steps are 1 to 0 here, not 5"):
+        solver(timestep_spacing="trailing", lambda_min_clipped=99.0).schedule(5)

@@ -74,6 +74,28 @@ def test_seeds_repeat_and_draw_difficulties(file: Path) -> None:
     assert "1 captured" in repr(pipe._step)
 
 
+@pytest.mark.parametrize("shape", [["n", 1, "h", "w"], ["n", 1, SIZE], ["n", 3, SIZE, SIZE], []])
+def test_heights_of_another_shape_are_no_landscapes(shape: list[int | str], tmp_path: Path) -> None:
+    path = tmp_path / "other.onnx"
+    inputs = {"noisy": shape, "sigma": ["n"], "difficulty": ["n"]}
+    path.write_bytes(model([node("Identity", "noisy", "denoised")], inputs, {"denoised": shape}, {}))
+    with pytest.raises(wg.ModelFileError, match="is no diffusion model that webgrad knows: it takes noisy"):
+        wg.diffusion.load(path, device="cpu")
+
+
+def test_what_makes_no_pictures_is_not_even_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wg.onnx, "load", lambda *given: pytest.fail(f"{given} was fetched"))
+    with pytest.raises(wg.ArgumentError, match="minilm is no diffusion model: of the catalogue only terrain"):
+        wg.diffusion.load("minilm")
+
+
+@pytest.mark.parametrize("name", ["lora", "dtype"])
+def test_options_that_an_onnx_model_has_not_are_named(name: str, file: Path) -> None:
+    options: dict[str, str] = {name: "float16"}
+    with pytest.raises(wg.ArgumentError, match=f"types and weights of its file: no {name}="):
+        wg.diffusion.load(file, device="cpu", **options)
+
+
 @pytest.mark.parametrize("classes", [0, 101, "steep", [1], True, 1.5])
 def test_a_difficulty_is_one_to_a_hundred(classes: object, file: Path) -> None:
     with pytest.raises(wg.ArgumentError, match="a difficulty is an integer from 1 to 100"):

@@ -201,6 +201,23 @@ def test_two_folders_the_wrong_way_round() -> None:
         wuerstchen.of_stages(pipe.decoder, pipe.prior, "a and b")
 
 
+@pytest.mark.parametrize(
+    ("prior", "decoder", "folder"),
+    [("WuerstchenDecoderPipeline", "WuerstchenPriorPipeline", "first"),
+     ("WuerstchenPriorPipeline", "StableDiffusionPipeline", "second")],
+)  # fmt: skip
+def test_stages_are_told_apart_before_they_are_loaded(
+    prior: str, decoder: str, folder: str, tmp_path: Path
+) -> None:
+    for name, kind in (("first", prior), ("second", decoder)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model_index.json").write_text(json.dumps({"_class_name": kind}))
+    with pytest.raises(
+        wg.ModelFileError, match=rf"{folder}.model_index\.json is of .*, and with prior= it is"
+    ):
+        wg.diffusion.load(tmp_path / "second", prior=tmp_path / "first")
+
+
 def test_a_part_that_is_missing_is_named(tmp_path: Path) -> None:
     (tmp_path / "model_index.json").write_text(json.dumps({"_class_name": "WuerstchenCombinedPipeline"}))
     with pytest.raises(wg.ModelFileError, match=r"model_index\.json: there is no part 'tokenizer'"):

@@ -150,7 +150,7 @@ QUANTISED = WEIGHTS[1]["quantization"]
         (changed(1, quantization=QUANTISED | {"min": True}), "the min True"),
         (changed(1, quantization=QUANTISED | {"original_dtype": "int32"}), "codes is float32 stored as"),
         (changed(1, quantization={"dtype": "uint8"}), "weightsManifest cannot be: KeyError"),
-        (changed(2, shape=[1 << 20]), "texts has 1,048,576 texts, and the limit is"),
+        (changed(2, shape=[1 << 20]), "has 1,048,576 texts up to texts, and the limit is 4,096"),
         (changed(2, shape=[3]), "texts"),
         ([7], "weightsManifest cannot be"),
         ({"a": 1}, "weightsManifest cannot be"),
@@ -166,6 +166,38 @@ def test_a_name_in_two_groups(tmp_path: Path) -> None:
     group = {"paths": [], "weights": [{"name": "a", "shape": [0], "dtype": "float32"}]}
     with pytest.raises(wg.ModelFileError, match="has a twice"):
         wg.io.open(written(tmp_path, weightsManifest=[group, group]))
+
+
+@pytest.mark.parametrize("groups", [[["a.bin", "a.bin"]], [["a.bin"], ["b.bin", "a.bin"]]])
+def test_a_shard_is_named_once(groups: list[list[str]], tmp_path: Path) -> None:
+    """Else a small file counts as a large one: 4096 times the same shard."""
+    sizes = {"a.bin": 18, "b.bin": 20}
+    listed = [
+        {
+            "paths": names,
+            "weights": [{"name": f"{at}", "shape": [sum(map(sizes.get, names))], "dtype": "uint8"}],  # type: ignore[arg-type]
+        }
+        for at, names in enumerate(groups)
+    ]
+    with pytest.raises(wg.ModelFileError, match=r"it names a\.bin twice"):
+        wg.io.open(written(tmp_path, weightsManifest=listed))
+
+
+def test_texts_of_all_weights_have_one_limit(tmp_path: Path) -> None:
+    (tmp_path / "texts.bin").write_bytes(bytes(4 * 6000))
+    weights = [{"name": name, "shape": [3000], "dtype": "string"} for name in "ab"]
+    with pytest.raises(wg.ModelFileError, match="has 6,000 texts up to b, and the limit is 4,096"):
+        wg.io.open(written(tmp_path, weights=weights, paths=["texts.bin"]))
+
+
+def test_texts_over_many_shards(tmp_path: Path) -> None:
+    """What is walked through is found at once, however many shards there are."""
+    names = [f"{at}.bin" for at in range(2000)]
+    for name in names:
+        (tmp_path / name).write_bytes(b"\0\0")
+    weights = [{"name": "texts", "shape": [1000], "dtype": "string"}]
+    with wg.io.open(written(tmp_path, weights=weights, paths=names)) as found:
+        assert found.nbytes == 4000
 
 
 def test_a_shard_that_is_missing_or_changes(tmp_path: Path) -> None:

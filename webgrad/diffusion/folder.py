@@ -44,6 +44,7 @@ PIPELINES: Mapping[str, Make] = {
 LENGTHS: Mapping[str, int] = {"PixArtAlphaPipeline": 120, "PixArtSigmaPipeline": 300}
 # Parts that judge pictures or look at them, of which nothing is computed
 IDLE = frozenset({"safety_checker", "feature_extractor", "image_encoder"})
+KNOWN = ("terrain",)  # names of the catalogue that are diffusion models
 
 
 def load(
@@ -62,18 +63,51 @@ def load(
     a decoder that is published apart from it.
     """
     if prior is not None:
-        first = load(prior, device=device, dtype=dtype)
-        second = load(path, device=device, dtype=dtype, lora=lora)
-        return wuerstchen.of_stages(first, second, f"{prior} and {path}")
+        return _of_two_folders(prior, path, device, dtype, lora)
     folder = Path(path)
     if str(path) in wg.models.catalogue() or folder.suffix == ".onnx":
         return _of_onnx(path, device, dtype, lora)
     if is_graph(folder):
-        if lora is not None:
-            raise wg.ArgumentError(
-                f"{folder}: a graph has no names of layers, which changes of lora= are for"
-            )
-        return load_graph(folder, device=device, dtype=dtype)
+        return _of_graph(folder, device, dtype, lora)
+    return _of_folder(folder, device, dtype, lora)
+
+
+def _of_two_folders(prior: Any, decoder: Any, device: Any, dtype: Any, lora: Any) -> wuerstchen.Wuerstchen:
+    """Both stages of a model, each out of a folder; that they are these is seen before either is loaded."""
+    for path, wanted in ((prior, "WuerstchenPriorPipeline"), (decoder, "WuerstchenDecoderPipeline")):
+        source = Path(path) / "model_index.json"
+        name = read_settings(source).get("_class_name")
+        if name != wanted:
+            raise wg.ModelFileError(f"{source} is of {name!r:.80}, and with prior= it is to be of {wanted}")
+    first = load(prior, device=device, dtype=dtype)
+    second = load(decoder, device=device, dtype=dtype, lora=lora)
+    return wuerstchen.of_stages(first, second, f"{prior} and {decoder}")
+
+
+def _of_onnx(path: str | os.PathLike[str], device: Any, dtype: Any, lora: Any) -> Terrain:
+    """The pipeline of an ONNX model, of which there is one kind."""
+    for name, given in (("dtype", dtype), ("lora", lora)):
+        if given is not None:
+            raise wg.ArgumentError(f"{path}: an ONNX model has the types and weights of its file: no {name}=")
+    if str(path) in wg.models.catalogue() and str(path) not in KNOWN:
+        known = ", ".join(KNOWN)
+        raise wg.ArgumentError(f"{path} is no diffusion model: of the catalogue only {known} makes pictures")
+    model = wg.onnx.load(path, device)
+    if not is_terrain(model):
+        given = ", ".join(map(str, model.inputs))
+        raise wg.ModelFileError(f"{path} is no diffusion model that webgrad knows: it takes {given}")
+    return Terrain(model)
+
+
+def _of_graph(folder: Path, device: Any, dtype: Any, lora: Any) -> Any:
+    """The pipeline of a graph of TensorFlow.js."""
+    if lora is not None:
+        raise wg.ArgumentError(f"{folder}: a graph has no names of layers, which changes of lora= are for")
+    return load_graph(folder, device=device, dtype=dtype)
+
+
+def _of_folder(folder: Path, device: Any, dtype: Any, lora: Any) -> Any:
+    """The pipeline of a folder of diffusers."""
     source = folder / "model_index.json"
     settings = read_settings(source)
     name = str(settings.get("_class_name"))
@@ -93,17 +127,6 @@ def load(
         return PIPELINES[name](parts, settings, str(folder))
     except KeyError as error:
         raise wg.ModelFileError(f"{source}: there is no part {error}, which {name} needs") from None
-
-
-def _of_onnx(path: str | os.PathLike[str], device: Any, dtype: Any, lora: Any) -> Terrain:
-    """The pipeline of an ONNX model, of which there is one kind."""
-    if dtype is not None or lora is not None:
-        raise wg.ArgumentError(f"{path}: an ONNX model has the types and weights of its file: dtype={dtype}")
-    model = wg.onnx.load(path, device)
-    if not is_terrain(model):
-        given = ", ".join(map(str, model.inputs))
-        raise wg.ModelFileError(f"{path} is no diffusion model that webgrad knows: it takes {given}")
-    return Terrain(model)
 
 
 def _part(home: Path, key: str, name: str, options: Mapping[str, Any], length: int | None) -> Any:

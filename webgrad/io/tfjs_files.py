@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import base64
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ __all__ = ["GraphNode", "read_tfjs", "tfjs_nodes"]
 NAME = "model.json"
 MOST = 1 << 18  # weights, nodes and JSON's objects
 _SHARDS = 4096
-_STRINGS = 1 << 12  # in a weight of texts, which are walked through
+_TEXTS = 1 << 12  # in all weights of texts, which are walked through
 DTYPES = {
     "float32": "<f4", "float16": "<f2", "int32": "<i4", "uint16": "<u2", "uint8": "u1", "bool": "?",
     "complex64": "<c8",
@@ -43,9 +44,10 @@ def read_tfjs(path: Path) -> Contents:
     manifest = read_object(path, "a model of TensorFlow.js", MOST)
     groups = manifest.pop("weightsManifest", [])
     rows: dict[str, Row] = {}
+    seen = _Seen(path)
     try:
         for group in groups:
-            for name, row in _group(path, list(group["paths"]), list(group["weights"])).items():
+            for name, row in _group(path, list(group["paths"]), list(group["weights"]), seen).items():
                 if name in rows:
                     raise wg.ModelFileError(f"{path} is damaged: it has {shown(name)} twice")
                 rows[name] = row
@@ -58,16 +60,39 @@ def read_tfjs(path: Path) -> Contents:
     return Contents("tfjs", manifest, rows)
 
 
-def _group(path: Path, names: Sequence[Any], entries: Sequence[Any]) -> dict[str, Row]:
+@dataclass(slots=True)
+class _Seen:
+    """What the groups of a file had until now, so that a small file is never much work."""
+
+    path: Path
+    shards: set[Path] = field(default_factory=set)
+    texts: int = 0
+
+    def add_shards(self, files: Sequence[Path]) -> None:
+        for file in files:
+            if file in self.shards:
+                raise wg.ModelFileError(f"{self.path} is damaged: it names {shown(file.name)} twice")
+            self.shards.add(file)
+
+    def add_texts(self, name: str, count: int) -> None:
+        self.texts += count
+        if self.texts > _TEXTS:
+            raise wg.ModelFileError(
+                f"{self.path} has {self.texts:,} texts up to {name}, and the limit is {_TEXTS:,}"
+            )
+
+
+def _group(path: Path, names: Sequence[Any], entries: Sequence[Any], seen: _Seen) -> dict[str, Row]:
     """The weights of a group, which lie one behind the other in its shards."""
     shards = _Shards.beside(path, names)
+    seen.add_shards(shards.files)
     rows: dict[str, Row] = {}
     start = 0
     for entry in entries:
         name = entry["name"]
         if not isinstance(name, str) or name in rows:
             raise wg.ModelFileError(f"{path} is damaged: it has {shown(str(name))} twice, or no text as name")
-        row = _row(path, shards, entry, start)
+        row = _row(seen, shards, entry, start)
         rows[name] = row
         start += row.nbytes
         if start > shards.nbytes:
@@ -100,17 +125,17 @@ class _Shards:
     def nbytes(self) -> int:
         return self.ends[-1] if self.ends else 0
 
-    def piece(self, start: int, end: int) -> Array:
-        """Some of the bytes, copied."""
+    def piece(self, start: int, end: int, read: Callable[[Path], Array] = map_file) -> Array:
+        """Some of the bytes, copied; `read` gives those of a file."""
         parts = [np.empty(0, np.uint8)]
-        begin = 0
-        for file, until in zip(self.files, self.ends, strict=True):
-            if until > start and begin < end:
-                data = map_file(file)
-                if len(data) != until - begin:
-                    raise wg.ModelFileError(f"{file} has changed: it has {len(data):,} bytes now")
-                parts.append(data[max(start - begin, 0) : end - begin])
-            begin = until
+        for at in range(bisect_right(self.ends, start), len(self.files)):
+            begin = self.ends[at - 1] if at else 0
+            if begin >= end:
+                break
+            data = read(self.files[at])
+            if len(data) != self.ends[at] - begin:
+                raise wg.ModelFileError(f"{self.files[at]} has changed: it has {len(data):,} bytes now")
+            parts.append(data[max(start - begin, 0) : end - begin])
         return np.concatenate(parts)
 
 
@@ -131,11 +156,13 @@ def _shard(path: Path, name: Any) -> Path:
     return file
 
 
-def _row(path: Path, shards: _Shards, entry: Mapping[str, Any], start: int) -> Row:
+def _row(seen: _Seen, shards: _Shards, entry: Mapping[str, Any], start: int) -> Row:
+    path = seen.path
     name, dtype, shape = shown(entry["name"]), entry["dtype"], tuple(entry["shape"])
     if not all(type(size) is int and size >= 0 for size in shape) or not is_possible(shape):
         raise wg.ModelFileError(f"{path}: {name} has the shape {str(shape)[:80]}, which no array has")
     if dtype == "string":
+        seen.add_texts(name, math.prod(shape))
         return Row("STRING", shape, _length_of_texts(path, name, shards, math.prod(shape), start), _no_texts)
     coding = _Coding.of(path, name, dtype, entry.get("quantization"))
     stored = np.dtype(DTYPES[coding.stored])
@@ -153,11 +180,10 @@ def _no_texts() -> Array:
 
 def _length_of_texts(path: Path, name: str, shards: _Shards, count: int, start: int) -> int:
     """How many bytes so many texts take, of which each is behind its length."""
-    if count > _STRINGS:
-        raise wg.ModelFileError(f"{path}: {name} has {count:,} texts, and the limit is {_STRINGS:,}")
+    read = lru_cache(2)(map_file)  # a length may lie in two files
     end = start
     for _ in range(count):
-        length = shards.piece(end, end + 4)
+        length = shards.piece(end, end + 4, read)
         if len(length) < 4:
             raise wg.ModelFileError(f"{path} is damaged: {name} ends behind its shards")
         end += 4 + int(length.view("<u4")[0])

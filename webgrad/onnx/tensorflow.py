@@ -12,7 +12,7 @@ from typing import Any
 import webgrad as wg
 
 from ..arrays import Array, np
-from ..io.memory_map import shown
+from ..io.memory_map import is_possible, shown
 from .graph import Contents, Graph, Node, Value, check_node, last_uses
 from .operators import find
 from .operators.tensorflow import TENSORFLOW, TYPES
@@ -37,9 +37,9 @@ def contents_of_graph(weights: wg.io.Weights) -> Contents:
         raise wg.ModelFileError(f"{source} is damaged: two of its nodes have one name")
     placeholders = [each for each in listed if each.op == "Placeholder"]
     arrays = {name: _array(weights, name) for name, each in nodes.items() if each.op == "Const"}
-    inputs = tuple(_value(each.name, each.attributes) for each in placeholders)
+    inputs = tuple(_value(source, each.name, each.attributes) for each in placeholders)
     computed = [each for each in _in_order(source, nodes) if each.op not in _GIVEN]
-    results = _results(weights.metadata, computed)
+    results = _results(source, weights.metadata, computed)
     made = tuple(_node(source, each) for each in computed if each.op != "NoOp")
     used = {name for each in made for name in each.inputs} | set(results)
     known = {*arrays, *(each.name for each in inputs), *(name for each in made for name in each.outputs)}
@@ -62,22 +62,39 @@ def _read(name: str) -> str:
     return name.removesuffix(":0")
 
 
-def _results(metadata: Mapping[str, Any], nodes: Sequence[wg.io.GraphNode]) -> list[str]:
+def _results(source: str, metadata: Mapping[str, Any], nodes: Sequence[wg.io.GraphNode]) -> list[str]:
     """The outputs that the file lists; else all that nobody reads."""
-    signature = metadata.get("signature") or metadata.get("userDefinedMetadata", {}).get("signature") or {}
-    listed = signature.get("outputs") if isinstance(signature, dict) else None
-    if isinstance(listed, dict) and listed:
-        return [_read(str(each.get("name", key))) for key, each in listed.items()]
+    holder = metadata if metadata.get("signature") else _table(source, metadata, "userDefinedMetadata")
+    listed = _table(source, _table(source, holder, "signature"), "outputs")
+    if listed:
+        return [_read(str(_table(source, listed, key).get("name", key))) for key in listed]
     read = {_read(name).split(":")[0] for each in nodes for name in each.inputs}
     return [each.name for each in nodes if each.name not in read]
 
 
-def _value(name: str, attributes: Mapping[str, Any]) -> Value:
+def _table(source: str, holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """A table within another one, empty where there is none."""
+    found = holder.get(key)
+    if found is not None and not isinstance(found, dict):
+        raise wg.ModelFileError(f"{source} is damaged: {shown(key)} is {found!r:.80}, and no table")
+    return found or {}
+
+
+def _value(source: str, name: str, attributes: Mapping[str, Any]) -> Value:
     """An input. TensorFlow.js counts with 32 bits where TensorFlow has 64."""
     kind = TYPES.get(str(attributes.get("dtype")))
-    sizes = attributes.get("shape")
-    shape = None if sizes is None else tuple(None if size < 0 else size for size in sizes)
+    shape = _shape(source, name, attributes.get("shape"))
     return Value(name, element=type_of(code_of(np.dtype(kind))) if kind else None, shape=shape)
+
+
+def _shape(source: str, name: str, sizes: Any) -> tuple[int | None, ...] | None:
+    """The sizes of an input, None for those that are open; None where not even their number is known."""
+    if sizes is None:
+        return None
+    is_shape = isinstance(sizes, tuple) and all(type(each) is int and each >= -1 for each in sizes)
+    if not is_shape or not is_possible(tuple(max(each, 0) for each in sizes)):
+        raise wg.ModelFileError(f"{source}: {shown(name)} has the shape {sizes!r:.80}, which no array has")
+    return tuple(None if each < 0 else each for each in sizes)
 
 
 def _node(source: str, node: wg.io.GraphNode) -> Node:

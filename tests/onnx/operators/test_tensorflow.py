@@ -79,6 +79,41 @@ def test_graphs_that_do_not_hold_together(
         wg.onnx.load(path, device="cpu")
 
 
+@pytest.mark.parametrize(
+    "attribute",
+    [{"i": "3"}, {"s": "QQ=="}, {"list": {"f": [0.5]}}, {"shape": {"dim": [{"size": str(10**30)}]}},
+     {"shape": {"dim": [{"size": "-2"}]}}, {"shape": {"dim": [{"size": "1"}] * 99}}],
+)  # fmt: skip
+def test_shapes_of_inputs_that_no_array_has(attribute: Any, tmp_path: Path) -> None:
+    path = changed(tmp_path, "image_input", {"attr": {"shape": attribute}})
+    with pytest.raises(wg.ModelFileError, match=r"model\.json: image_input has the shape"):
+        wg.onnx.load(path, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("told", "name"),
+    [
+        ({"signature": [1]}, "signature"),
+        ({"signature": {"outputs": ["Identity"]}}, "outputs"),
+        ({"signature": {"outputs": {"a": "b"}}}, "a"),
+        ({"signature": None, "userDefinedMetadata": [1]}, "userDefinedMetadata"),
+        ({"signature": None, "userDefinedMetadata": {"signature": "x"}}, "signature"),
+    ],
+)
+def test_what_is_told_of_outputs_is_tables(told: dict[str, Any], name: str, tmp_path: Path) -> None:
+    path = unet(tmp_path) / "model.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | told))
+    with pytest.raises(wg.ModelFileError, match=rf"model\.json is damaged: {name} is .*, and no table"):
+        wg.onnx.load(path, device="cpu")
+
+
+def test_outputs_that_no_file_tells_are_those_that_nobody_reads(tmp_path: Path) -> None:
+    path = unet(tmp_path) / "model.json"
+    told = {"signature": None, "userDefinedMetadata": None}
+    path.write_text(json.dumps(json.loads(path.read_text()) | told))
+    assert [each.name for each in wg.onnx.load(path, device="cpu").outputs] == ["Identity"]
+
+
 def test_nodes_in_any_order(tmp_path: Path) -> None:
     folder = unet(tmp_path)
     model = json.loads((folder / "model.json").read_text())

@@ -48,7 +48,7 @@ class LatentPipeline:
         sample_size: int | Sequence[int] | None,
         stride: int,
     ) -> None:
-        self.vae, self.scheduler = vae, scheduler or DDIM()
+        self.vae, self.scheduler = vae, scheduler or DDIM(clip_sample=False)
         self._sample_size, self._stride = sample_size or 64, stride
         self._decode = wg.jit(lambda latents: self.vae.decode(self.vae.unscaled(latents)))
 

@@ -28,8 +28,11 @@ HARDEST = 100
 
 
 def is_terrain(model: wg.onnx.Model) -> bool:
-    """Whether a model has this kind's inputs."""
-    return tuple(each.name for each in model.inputs) == INPUTS
+    """Whether a model has this kind's inputs: heights as pictures (n, 1, height, width) of a known size."""
+    if tuple(each.name for each in model.inputs) != INPUTS:
+        return False
+    shape = model.inputs[0].shape or ()
+    return len(shape) == 4 and shape[1] == 1 and all(type(each) is int and each > 0 for each in shape[2:])
 
 
 class Terrain:

@@ -74,8 +74,10 @@ def schedule_from(scheduler: Any, steps: int, begin: int) -> Schedule:
 def scheduler_named(name: str, like: Any) -> Any:
     """The scheduler of a name, for a network that was trained as the settings of another one say.
 
-    >>> wg.diffusion.scheduler_named("dpm-solver", wg.diffusion.DDIM(num_train_timesteps=300))
-    DPMSolver(num_train_timesteps=300, …)
+    >>> like = wg.diffusion.EulerAncestral(num_train_timesteps=300, timestep_spacing="trailing")
+    >>> found = wg.diffusion.scheduler_named("dpm-solver", like)
+    >>> type(found).__name__, found.num_train_timesteps, found.timestep_spacing
+    ('DPMSolver', 300, 'trailing')
     """
     wanted = "".join(letter for letter in name.casefold() if letter.isalnum())
     known = {each.__name__: each for each in BY_CLASS.values()}
@@ -89,4 +91,12 @@ def scheduler_named(name: str, like: Any) -> Any:
         raise wg.ArgumentError(
             f"{kind.__name__} is not for a network that was trained for {type(like).__name__}"
         )
-    return kind(**{each.name: getattr(like, each.name) for each in fields(Training)})
+    return kind(**_settings_in_common(kind, like))
+
+
+def _settings_in_common(kind: Any, like: Any) -> dict[str, Any]:
+    """What a kind takes over from another scheduler; originals are clipped only where that one does."""
+    known = {each.name for each in fields(kind)}
+    unsaid = {"clip_sample": False} if "clip_sample" in known else {}
+    given = {each.name: getattr(like, each.name) for each in fields(like) if each.name in known}
+    return unsaid | given

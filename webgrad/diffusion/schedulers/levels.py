@@ -10,12 +10,11 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import webgrad as wg
-
 from ...arrays import Array, np
 from ..configs import Idle
 from .noise_levels import (
     Training,
+    check_offset,
     check_steps,
     exponential,
     karras,
@@ -26,6 +25,7 @@ from .noise_levels import (
     times_of_levels,
 )
 from .rows import Row, Schedule
+from .settings import check_settings
 
 __all__ = ["DPMSolver", "Euler", "EulerAncestral", "FlowMatching"]
 
@@ -42,8 +42,6 @@ class _Levels(Training):
     idle: ClassVar[Idle] = {"use_beta_sigmas": (False,)}
 
     def _last(self, shares: Array) -> float:
-        if self.final_sigmas_type not in ("zero", "sigma_min"):
-            raise wg.ModelFileError(f"there is no final_sigmas_type {self.final_sigmas_type!r}")
         return 0.0 if self.final_sigmas_type == "zero" else float(np.sqrt((1 - shares[0]) / shares[0]))
 
     def _respaced(self, shares: Array, times: Array, levels: Array) -> tuple[Array, Array]:
@@ -69,8 +67,6 @@ class Euler(_Levels):
 
     def schedule(self, steps: int) -> Schedule:
         """The rows of so many steps."""
-        if self.interpolation_type != "linear":
-            raise wg.ModelFileError(f"there is no interpolation_type {self.interpolation_type!r} here")
         shares = kept_shares(self, flat=True)
         times = times_of(self.timestep_spacing, self.num_train_timesteps, steps, self.steps_offset)
         times, levels = self._respaced(shares, times, levels_of_times(shares, times))
@@ -96,8 +92,9 @@ class EulerAncestral(Euler):
     """A step to a lower level than the next one, and noise up to it."""
 
     def _row(self, time: float, level: float, following: float) -> Row:
-        up = math.sqrt(following**2 * (level**2 - following**2) / level**2)
-        return _euler_row(self.prediction_type, time, level, math.sqrt(following**2 - up**2), up)
+        lower = following**2 / level
+        up = math.sqrt(max(following**2 - lower**2, 0.0))
+        return _euler_row(self.prediction_type, time, level, lower, up)
 
 
 def _euler_row(kind: str, time: float, level: float, following: float, noise: float) -> Row:
@@ -144,10 +141,6 @@ class DPMSolver(_Levels):
     def schedule(self, steps: int, begin: int = 0) -> Schedule:
         """The rows of so many steps, of which the first `begin` are not made."""
         check_steps(steps, self.num_train_timesteps - 1)
-        known = {"solver_order": (1, 2), "algorithm_type": _ALGORITHMS, "solver_type": ("midpoint", "heun")}
-        for name, values in known.items():
-            if getattr(self, name) not in values:
-                raise wg.ModelFileError(f"there is no {name} {getattr(self, name)!r} here, only {values}")
         shares = kept_shares(self, flat=True)
         times, levels = self._levels(shares, steps)
         every = [*levels.tolist(), self._last(shares)]
@@ -159,12 +152,14 @@ class DPMSolver(_Levels):
     def _levels(self, shares: Array, steps: int) -> tuple[Array, Array]:
         logs = 0.5 * np.log(shares / (1 - shares))
         trained = self.num_train_timesteps - int(np.searchsorted(logs[::-1], self.lambda_min_clipped))
+        check_steps(steps, trained)
         if self.timestep_spacing == "trailing":
             stride = self.num_train_timesteps / steps
             times = np.round(np.arange(trained, 0, -stride))[:steps] - 1
         else:
             times = times_of(self.timestep_spacing, trained, steps + 1, 0)[:-1]
             times = np.round(times) + (self.steps_offset if self.timestep_spacing == "leading" else 0)
+            check_offset(self.steps_offset, float(times[0]), steps, self.num_train_timesteps)
         if not (self.use_karras_sigmas or self.use_exponential_sigmas):
             return times, levels_of_times(shares, times)
         ends = np.sqrt((1 - shares[[-1, 0]]) / shares[[-1, 0]])
@@ -180,10 +175,11 @@ class DPMSolver(_Levels):
         ends_low = is_last and (
             self.euler_at_final or (self.lower_order_final and len(levels) < 16) or following == 0
         )
-        second = self.solver_order == 2 and not is_first and at > 0 and not ends_low
+        # The last level may be that of sigma_min itself.
+        step = math.inf if following == 0 else max(math.log(level / following), 0.0)
+        second = self.solver_order == 2 and not is_first and at > 0 and not ends_low and step > 0
         alpha, beta = _picture(level), _picture(following)
         original = original_of(self.prediction_type, alpha, alpha * level)
-        step = math.inf if following == 0 else math.log(level / following)
         scatters = self.algorithm_type == "sde-dpmsolver++"
         rest = (following * beta) / (level * alpha) * (math.exp(-step) if scatters else 1.0)
         drawn = -math.expm1(-2 * step if scatters else -step)
@@ -200,9 +196,6 @@ class DPMSolver(_Levels):
             by_before=-slope,
             by_noise=noise,
         )
-
-
-_ALGORITHMS = ("dpmsolver++", "sde-dpmsolver++")
 
 
 def _picture(level: float) -> float:
@@ -237,6 +230,9 @@ class FlowMatching:
         "time_shift_type": (),
         "stochastic_sampling": (False,),
     }
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     def schedule(self, steps: int) -> Schedule:
         """The rows of so many steps."""

@@ -41,10 +41,13 @@ class PNDM(Training):
     idle: ClassVar[Idle] = {"clip_sample": (False,)}  # which old files have, and nobody obeys
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.skip_prk_steps:
             raise wg.ModelFileError("PNDM is here with skip_prk_steps=True, without the Runge-Kutta steps")
         if self.prediction_type not in ("epsilon", "v_prediction"):
             raise wg.ModelFileError(f"there is no prediction_type {self.prediction_type!r} of PNDM")
+        if self.rescale_betas_zero_snr:
+            raise wg.ModelFileError("there is no rescale_betas_zero_snr of PNDM")
 
     def schedule(self, steps: int, begin: int = 0) -> Schedule:
         """The rows of so many steps, of which the first `begin` are not made."""

@@ -61,8 +61,6 @@ class DDPM(_Stepwise):
             ratio = kept / before
             small = max((1 - before) / (1 - kept) * (1 - ratio), 1e-20)
             spread = {"fixed_small": small, "fixed_small_log": small, "fixed_large": 1 - ratio}
-            if self.variance_type not in spread:
-                raise wg.ModelFileError(f"there is no variance_type {self.variance_type!r} here")
             rows.append(
                 Row(
                     float(time),
@@ -131,6 +129,14 @@ class LCM(_Stepwise):
     timestep_scaling: float = 10.0
 
     idle: ClassVar[Idle] = {**_Stepwise.idle, "set_alpha_to_one": ()}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.original_inference_steps > self.num_train_timesteps:
+            raise wg.ModelFileError(
+                f"original_inference_steps are {self.original_inference_steps}, more than the "
+                f"{self.num_train_timesteps} num_train_timesteps"
+            )
 
     def schedule(self, steps: int) -> Schedule:
         """The rows of so many steps."""
