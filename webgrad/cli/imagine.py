@@ -22,7 +22,7 @@ from typing import Any
 import webgrad as wg
 
 from ..arrays import Array, np
-from .options import Parser, add_device, add_json, checked, clean, count, real, whole
+from .options import Parser, add_device, add_json, checked, clean, count, pair, real, size, whole
 from .terminal import Output
 
 __all__ = ["main"]
@@ -79,7 +79,7 @@ def _parser() -> Parser:
                         help="a .png file; several are numbered (imagined.png)")  # fmt: skip
     many = parser.add_mutually_exclusive_group()
     many.add_argument("--count", type=count, default=1, metavar="N", help="so many files (1)")
-    grid = checked(_pair, "columns x rows, as 4x4")
+    grid = checked(pair, "columns x rows, as 4x4")
     many.add_argument("--grid", type=grid, metavar="CxR", help="columns and rows of pictures in one file")
     about = parser.add_argument_group("what they are; a model takes some of these")
     about.add_argument("--negative", type=clean, metavar="TEXT", help="what they should not show")
@@ -89,8 +89,7 @@ def _parser() -> Parser:
     about.add_argument("--from", dest="from_", metavar="PICTURE", help="a picture to begin with")
     share = checked(real(0, 1), "a number from 0 to 1")
     about.add_argument("--strength", type=share, metavar="N", help="how much of that is made anew, 0 to 1")
-    about.add_argument("--size", type=checked(_size, "a size, as 512 or 768x512"), metavar="WxH",
-                       help="width and height of a picture")  # fmt: skip
+    about.add_argument("--size", type=size, metavar="WxH", help="width and height of a picture")
     how = parser.add_argument_group("how they are made")
     how.add_argument("--steps", type=count, metavar="N", help="from noise to a picture")
     how.add_argument("--prior-steps", type=count, metavar="N", help="those of the first of two stages")
@@ -106,17 +105,6 @@ def _parser() -> Parser:
     add_device(parser)
     add_json(parser)
     return parser
-
-
-def _pair(text: str) -> tuple[int, int]:
-    first, second = (whole(1)(each) for each in text.lower().replace("×", "x").split("x"))
-    return first, second
-
-
-def _size(text: str) -> tuple[int, int]:
-    """Height and width, of a side or of width x height."""
-    width, height = _pair(text if "x" in text.lower() or "×" in text else f"{text}x{text}")
-    return height, width
 
 
 def _lora(text: str) -> tuple[str, float]:
