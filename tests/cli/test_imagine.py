@@ -189,6 +189,27 @@ def test_pictures_beside_and_below_each_other() -> None:
     assert imagine.in_grid(pictures, 3)[:, :, 0].tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
+@pytest.mark.parametrize("given", [{}, {"prompt": "a hen"}])
+def test_a_second_stage_alone_needs_the_first(given: dict[str, Any]) -> None:
+    class Decoder:
+        def steps(self, latents: Any, prompt: str = "", *, guidance: float = 0.0) -> None: ...
+
+    with pytest.raises(
+        wg.ArgumentError, match="m is the second stage of a model in two folders: give --prior"
+    ):
+        imagine._arguments(Decoder(), "m", given, 1)
+
+
+def test_guidance_of_two_stages_is_that_of_the_first() -> None:
+    class Stages:
+        def steps(
+            self, prompt: str, *, prior_guidance: float = 4.0, guidance: float = 0.0, size: Any = None
+        ) -> None: ...
+
+    found = imagine._arguments(Stages(), "m", {"prompt": "a hen", "guidance": 3.0}, 1)
+    assert found == {"prompt": ["a hen"], "prior_guidance": 3.0}
+
+
 def test_a_prompt_is_asked_for(classes: Path) -> None:
     class Pipe:
         def steps(self, prompt: str, *, negative: str | None = None, size: Any = None) -> None: ...

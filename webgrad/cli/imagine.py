@@ -142,6 +142,8 @@ def _pipeline(options: argparse.Namespace) -> Any:
 def _arguments(pipe: Any, model: str, given: Mapping[str, Any], number: int) -> dict[str, Any]:
     """What the pipeline's `steps` is called with; an option that it does not take is refused by its name."""
     known = inspect.signature(pipe.steps).parameters
+    if "latents" in known:
+        raise wg.ArgumentError(f"{model} is the second stage of a model in two folders: give --prior")
     for option, value in given.items():
         if ARGUMENTS[option] not in known:
             raise wg.ArgumentError(f"{model} takes no {_shown(option, value)}; it takes {_taken(known)}")
@@ -149,10 +151,15 @@ def _arguments(pipe: Any, model: str, given: Mapping[str, Any], number: int) -> 
         is_needed = name in known and known[name].default is inspect.Parameter.empty
         if is_needed and option not in given:
             raise wg.ArgumentError(f"{model} needs {_words(option)}{_classes_of(pipe, name)}")
-    asked = {ARGUMENTS[option]: value for option, value in given.items()}
+    asked = {_argument_of(option, known): value for option, value in given.items()}
     if "prompt" in known:
         return asked | {"prompt": [asked["prompt"]] * number}
     return asked | {"count": number}
+
+
+def _argument_of(option: str, known: Mapping[str, Any]) -> str:
+    """The argument that an option is; guidance of two stages is the first one's, as the second needs none."""
+    return "prior_guidance" if option == "guidance" and "prior_guidance" in known else ARGUMENTS[option]
 
 
 def _steps_of(pipe: Any, asked: Mapping[str, Any]) -> int | None:
