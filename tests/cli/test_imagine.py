@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -182,6 +183,33 @@ def test_files_hold_previews_meanwhile(graph: Path, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(wg.io, "write_picture", noted)
     assert run("--model", graph, "--steps", 6, "--preview", 2, "--output", tmp_path / "a.png") == 0
     assert written == ["step 2 of 6", "step 4 of 6", "the picture"]
+
+
+def test_speed_is_of_steps_and_not_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+
+    def later(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    def previews() -> Iterator[Any]:
+        for step, seconds in enumerate((5.0, 1.0, 1.0, 1.0), 1):
+            later(seconds)
+            latents, picture = wg.zeros(1, device="cpu"), np.zeros((1, 2, 2, 1), np.uint8)
+            yield SimpleNamespace(step=step, steps=4, latents=latents, pictures=lambda made=picture: made)
+
+    monkeypatch.setattr("time.perf_counter", lambda: now)
+    monkeypatch.setattr(wg.io, "write_picture", lambda *given: later(100.0))
+    run = imagine._Run([tmp_path / "a.png"], None, {}, every=1)
+    assert run.follow(previews(), show=False) == 0
+    assert (run.taken, run.first, run.seconds) == (4, 5.0, 8.0)
+    assert run.speed == 1.0
+
+
+def test_memory_is_that_of_the_models_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    peaks = {"webgpu:0": 2, "webgpu:1": 3}
+    monkeypatch.setattr(wg, "stats", lambda device: {"bytes_peak": peaks[device]})
+    assert imagine._memory("webgpu:1") == 3
 
 
 def test_pictures_beside_and_below_each_other() -> None:

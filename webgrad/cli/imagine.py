@@ -63,7 +63,7 @@ def main(arguments: Sequence[str]) -> int:
     run = _Run(
         paths, columns if options.grid else None, _settings(options, pipe, asked, seed), options.preview
     )
-    code = run.follow(pipe.steps(**asked, seed=seed), _steps_of(pipe, asked), show=not options.json)
+    code = run.follow(pipe.steps(**asked, seed=seed), show=not options.json)
     _report(run, pipe, options, seed)
     return code
 
@@ -162,14 +162,6 @@ def _argument_of(option: str, known: Mapping[str, Any]) -> str:
     return "prior_guidance" if option == "guidance" and "prior_guidance" in known else ARGUMENTS[option]
 
 
-def _steps_of(pipe: Any, asked: Mapping[str, Any]) -> int | None:
-    """How many steps there will be, where that is known beforehand."""
-    known = inspect.signature(pipe.steps).parameters
-    if "picture" in asked or "prior_steps" in known:
-        return None
-    return int(asked.get("steps", known["steps"].default))
-
-
 def _words(option: str) -> str:
     return "a PROMPT" if option == "prompt" else "--" + option.strip("_").replace("_", "-")
 
@@ -225,21 +217,24 @@ class _Run:
     every: int | None  # steps between previews; None: eight of them
     last: Any = None
     taken: int = 0
-    seconds: float = 0.0
-    first: float = 0.0  # seconds of the first step, compiling included
+    seconds: float = 0.0  # of all steps
+    first: float = 0.0  # of the first one, compiling included
+    writing: float = 0.0  # of previews: decoding and files
 
-    def follow(self, previews: Any, total: int | None, *, show: bool) -> int:
+    def follow(self, previews: Any, *, show: bool) -> int:
         """Take all steps, and write what there is: 0, or Ctrl-C's code."""
-        bar = _bar(total, show) if total else None
+        bar = None
         begun = time.perf_counter()
         try:
             for self.last in previews:
                 self.taken += 1
-                self.seconds = time.perf_counter() - begun
+                wg.synchronize(self.last.latents.device)  # a GPU may still be at work on it
+                self.seconds = time.perf_counter() - begun - self.writing
                 self.first = self.first or self.seconds
-                if bar is None or (self.last.step == 1 and self.taken > 1):  # another stage
+                if bar is None:  # what the first step took says nothing of the others
                     bar = _bar(self.last.steps, show)
-                bar.advance()
+                else:
+                    bar.advance()
                 if self._is_due():
                     self.write(is_preview=True)
         except KeyboardInterrupt:
@@ -253,11 +248,19 @@ class _Run:
         self.write(is_preview=False)
         return 0
 
+    @property
+    def speed(self) -> float:
+        """Steps a second, after the first one where there are more."""
+        if self.taken > 1 and self.seconds > self.first:
+            return (self.taken - 1) / (self.seconds - self.first)
+        return 1 / self.seconds
+
     def _is_due(self) -> bool:
         every = math.ceil(self.last.steps / 8) if self.every is None else self.every
         return bool(every) and self.last.step % every == 0 and self.last.step < self.last.steps
 
     def write(self, *, is_preview: bool) -> None:
+        begun = time.perf_counter()
         pictures = self.last.pictures()
         texts = self.texts | (
             {"Preview": f"step {self.last.step} of {self.last.steps}"} if is_preview else {}
@@ -265,10 +268,12 @@ class _Run:
         made = [in_grid(pictures, self.columns)] if self.columns else list(pictures)
         for path, picture in zip(self.paths, made, strict=True):
             wg.io.write_picture(path, picture, texts)
+        self.writing += time.perf_counter() - begun
 
 
 def _bar(total: int, show: bool) -> Any:
-    return wg.training.progress(total=total, label="steps", unit="step", show=show)
+    """A bar after the first step."""
+    return wg.training.progress(total=total, label="steps", unit="step", start=1, show=show)
 
 
 def in_grid(pictures: Array, columns: int) -> Array:
@@ -289,32 +294,30 @@ def _paths(output: Path, number: int) -> list[Path]:
 
 
 def _report(run: _Run, pipe: Any, options: argparse.Namespace, seed: int) -> None:
-    rest = run.taken - 1
-    speed = rest / (run.seconds - run.first) if rest and run.seconds > run.first else 1 / run.seconds
     device, memory = str(pipe.device), _memory(pipe.device)
     if options.json:
         files = [str(each) for each in run.paths]
         whole_run = run.last.step == run.last.steps
         print(json.dumps({
             "files": files, "seed": seed, "device": device, "steps": run.taken, "is_whole": whole_run,
-            "seconds": round(run.seconds, 3), "steps_per_second": round(speed, 3), "bytes": memory,
+            "seconds": round(run.seconds, 3), "steps_per_second": round(run.speed, 3), "bytes": memory,
         }))  # fmt: skip
         return
     output, notes = Output(sys.stdout), Output(sys.stderr)
     for path in run.paths:
         output.line(str(path))
     kept = [] if run.last.step == run.last.steps else [f"stopped after step {run.last.step}: a preview"]
-    parts = [*kept, f"seed {seed}", f"{speed:.3g} steps/s on {device}", f"first step {run.first:.1f} s"]
+    parts = [*kept, f"seed {seed}", f"{run.speed:.3g} steps/s on {device}", f"first step {run.first:.1f} s"]
     notes.line(" · ".join([*parts, f"{memory / MEGABYTE:,.0f} MB"]), notes.dim)
 
 
 def _memory(device: Any) -> int:
     """The most bytes so far: a GPU's buffers, else all of the process."""
     if str(device) != "cpu":
-        return int(wg.stats()["bytes_peak"])
+        return int(wg.stats(device)["bytes_peak"])
     try:
         import resource
     except ImportError:  # Windows
-        return int(wg.stats()["bytes_peak"])
+        return int(wg.stats(device)["bytes_peak"])
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024
