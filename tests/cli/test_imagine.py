@@ -65,7 +65,7 @@ def test_a_grid_is_one_file_with_its_settings(
     wanted = pipe(6, classes="boot", guidance=2.0, steps=4, seed=5)
     assert (picture[8:, 16:, :1] == wanted[5]).all()
     assert wg.io.picture_texts(file)["parameters"] == (
-        "Classes: boot, Guidance: 2.0, Steps: 4, Scheduler: DDIM, Seed: 5, "
+        "Classes: boot, Guidance: 2.0, Steps: 4, Size: 8x8, Scheduler: DDIM, Seed: 5, "
         f"Model: {classes.name}, Version: webgrad {wg.__version__}"
     )
     assert "Preview" not in wg.io.picture_texts(file)
@@ -183,6 +183,34 @@ def test_files_hold_previews_meanwhile(graph: Path, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(wg.io, "write_picture", noted)
     assert run("--model", graph, "--steps", 6, "--preview", 2, "--output", tmp_path / "a.png") == 0
     assert written == ["step 2 of 6", "step 4 of 6", "the picture"]
+
+
+def test_settings_are_all_that_made_a_picture(classes: Path) -> None:
+    class Pipe:
+        size = (8, 16)
+
+        def steps(
+            self,
+            prompt: str,
+            *,
+            negative: str | None = None,
+            steps: int = 30,
+            guidance: float = 7.5,
+            seed: int | None = None,
+            size: tuple[int, int] | None = None,
+            picture: Any = None,
+            strength: float = 0.8,
+        ) -> None: ...
+
+    words = ["a boot", "--model", "folder/of", "--prior", "another/one", "--dtype", "q8_0", "--steps", "4"]
+    options = imagine._parser().parse_args(words)
+    told = imagine._settings(options, Pipe(), {"prompt": ["a boot"], "steps": 4}, 5)["parameters"]
+    assert told == (
+        "a boot\nSteps: 4, Guidance: 7.5, Size: 16x8, Dtype: q8_0, Seed: 5, Model: of, Prior: one, "
+        f"Version: webgrad {wg.__version__}"
+    )
+    begun = imagine._settings(options, Pipe(), {"prompt": ["a boot"], "picture": np.zeros(1)}, 5)
+    assert "Size: 16x8, Strength: 0.8, " in begun["parameters"]
 
 
 def test_speed_is_of_steps_and_not_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -183,21 +183,31 @@ def _settings(options: argparse.Namespace, pipe: Any, asked: Mapping[str, Any], 
     """What made a picture, in words, as other programs write it under `parameters`."""
     lines = [options.prompt] if options.prompt else []
     lines += [f"Negative prompt: {options.negative}"] if options.negative else []
-    plain = {
-        name: value for name, value in asked.items() if name not in ("prompt", "negative", "picture", "count")
-    }
+    numbers = _numbers(pipe, asked)
     scheduler = getattr(pipe, "scheduler", None)
     facts = {
-        **{name.replace("_", " ").capitalize(): _fact(value) for name, value in plain.items()},
+        **{name.replace("_", " ").capitalize(): _fact(value) for name, value in numbers.items()},
         **({"From": options.from_} if options.from_ else {}),
         **({"LoRA": " ".join(f"{path}@{scale:g}" for path, scale in options.lora)} if options.lora else {}),
         **({"Scheduler": type(scheduler).__name__} if scheduler is not None else {}),
+        **({"Dtype": options.dtype} if options.dtype else {}),
         "Seed": seed,
         "Model": Path(options.model).name,
+        **({"Prior": Path(options.prior).name} if options.prior else {}),
         "Version": f"webgrad {wg.__version__}",
     }
     lines.append(", ".join(f"{name}: {value}" for name, value in facts.items()))
     return {"parameters": "\n".join(lines), "Software": f"webgrad {wg.__version__}"}
+
+
+def _numbers(pipe: Any, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What `steps` is called with, its own defaults included, but for words and pictures."""
+    known = inspect.signature(pipe.steps).parameters
+    left_out = {"prompt", "negative", "picture", "count", *(() if "picture" in asked else ("strength",))}
+    found = {name: asked.get(name, each.default) for name, each in known.items() if name not in left_out}
+    if found.get("size", ()) is None:
+        found["size"] = pipe.size
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _fact(value: Any) -> str:
