@@ -194,6 +194,8 @@ def test_a_page_that_paints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert set(plan["state"]) == {"x_2_8_8", "before_2_8_8", "x_2_16_8", "before_2_16_8"}
     for more, message in (
         (["--size", "1x2x3"], "must be a side's length, or WIDTHxHEIGHT"),
+        (["--guidance", "nan"], "must be a number from 1 to 1000"),
+        (["--guidance", "0.5"], "must be a number from 1 to 1000"),
         (["--context", "4"], "is a diffusion model"),
         (["--labels", "a.txt"], "are for ONNX models"),
     ):

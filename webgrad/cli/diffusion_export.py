@@ -11,8 +11,9 @@ from pathlib import Path
 
 import webgrad as wg
 
+from ..web.painters import LEAST_GUIDANCE, MOST_GUIDANCE
 from ..web.painting import export_diffusion
-from .options import count, size
+from .options import checked, count, real, size
 
 __all__ = ["add_painting", "export_painting", "is_diffusion"]
 
@@ -49,4 +50,6 @@ def add_painting(parser: argparse.ArgumentParser) -> None:
     sizes = "of a diffusion model: width and height of pictures (default: as it was trained for)"
     parser.add_argument("--size", type=size, action="append", default=[], metavar="WxH", help=sizes)
     much = "of a diffusion model: what the page begins with; 1 leaves guidance out, which halves the work"
-    parser.add_argument("--guidance", type=float, metavar="G", help=much)
+    allowed = f"a number from {LEAST_GUIDANCE} to {MOST_GUIDANCE}"
+    guidance = checked(real(LEAST_GUIDANCE, MOST_GUIDANCE), allowed)
+    parser.add_argument("--guidance", type=guidance, metavar="G", help=much)
