@@ -224,7 +224,7 @@ class _Run:
     paths: list[Path]
     columns: int | None  # of a grid, which is one file
     texts: dict[str, str]
-    every: int | None  # steps between previews; None: eight of them
+    every: int | None  # steps between previews; None: an eighth of all
     last: Any = None
     taken: int = 0
     seconds: float = 0.0  # of all steps
