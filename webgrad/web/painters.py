@@ -197,6 +197,12 @@ class TextPainter:
     """Pictures of what a text says: its states are written once, and stay while steps are made."""
 
     def __init__(self, pipe: StableDiffusion, guidance: float | None = None) -> None:
+        channels = pipe.unet.config.in_channels
+        if channels != pipe.vae.config.latent_channels:
+            raise ArgumentError(
+                "export: there is no page for networks that fill holes of pictures, which take "
+                f"{channels} channels"
+            )
         self.pipe = pipe
         self.modules = [pipe.unet, pipe.vae, *(encoder for _, encoder in pipe.encoders)]
         usual = 1.0 if isinstance(pipe.scheduler, wg.diffusion.LCM) else TEXT_GUIDANCE
