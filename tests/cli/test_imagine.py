@@ -213,6 +213,33 @@ def test_settings_are_all_that_made_a_picture(classes: Path) -> None:
     assert "Size: 16x8, Strength: 0.8, " in begun["parameters"]
 
 
+def test_the_hole_of_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+
+    class Pipe:
+        size, device = (2, 2), "cpu"
+
+        def steps(
+            self, prompt: str, *, picture: Any, mask: Any = None, strength: float = 0.8, seed: Any = None
+        ) -> Iterator[Any]:
+            asked.update(picture=picture, mask=mask, strength=strength)
+            yield SimpleNamespace(
+                step=1, steps=1, latents=wg.zeros(1, device="cpu"), pictures=lambda: picture[None]
+            )
+
+    monkeypatch.setattr(wg.diffusion, "load", lambda *given, **options: Pipe())
+    picture = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
+    mask = np.array([[0, 255], [255, 0]], np.uint8)[:, :, None]
+    wg.io.write_picture(tmp_path / "from.png", picture)
+    wg.io.write_picture(tmp_path / "hole.png", mask)
+    words = ["--from", tmp_path / "from.png", "--mask", tmp_path / "hole.png", "--output", tmp_path / "a.png"]
+    assert run("a hen", "--model", tmp_path, *words) == 0
+    assert (asked["picture"] == picture).all()
+    assert (asked["mask"] == mask).all()
+    told = wg.io.picture_texts(tmp_path / "a.png")["parameters"]
+    assert f"a hen\nStrength: 0.8, From: {tmp_path / 'from.png'}, Mask: {tmp_path / 'hole.png'}, " in told
+
+
 def test_speed_is_of_steps_and_not_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
 

@@ -40,6 +40,7 @@ ARGUMENTS: Mapping[str, str] = {
     "prior_steps": "prior_steps",
     "size": "size",
     "from_": "picture",
+    "mask": "mask",
     "strength": "strength",
 }
 
@@ -54,8 +55,7 @@ def main(arguments: Sequence[str]) -> int:
     wg.open_device(options.device)  # one that is not there is told of before all the work
     wg.io.check_writable(options.output, (".png",))
     given = {name: getattr(options, name) for name in ARGUMENTS if getattr(options, name) is not None}
-    if "from_" in given:
-        given["from_"] = wg.io.read_picture(given["from_"])
+    given |= {name: wg.io.read_picture(given[name]) for name in ("from_", "mask") if name in given}
     pipe = _pipeline(options)
     seed = random.SystemRandom().randrange(1 << 31) if options.seed is None else options.seed
     asked = _arguments(pipe, options.model, given, columns * rows)
@@ -87,6 +87,7 @@ def _parser() -> Parser:
     about.add_argument("--guidance", type=checked(real(0, 1000), "a number from 0 to 1000"), metavar="N",
                        help="how much the prompt or the class counts")  # fmt: skip
     about.add_argument("--from", dest="from_", metavar="PICTURE", help="a picture to begin with")
+    about.add_argument("--mask", metavar="PICTURE", help="white where that is made anew; all else stays")
     share = checked(real(0, 1), "a number from 0 to 1")
     about.add_argument("--strength", type=share, metavar="N", help="how much of that is made anew, 0 to 1")
     about.add_argument("--size", type=size, metavar="WxH", help="width and height of a picture")
@@ -188,6 +189,7 @@ def _settings(options: argparse.Namespace, pipe: Any, asked: Mapping[str, Any], 
     facts = {
         **{name.replace("_", " ").capitalize(): _fact(value) for name, value in numbers.items()},
         **({"From": options.from_} if options.from_ else {}),
+        **({"Mask": options.mask} if options.mask else {}),
         **({"LoRA": " ".join(f"{path}@{scale:g}" for path, scale in options.lora)} if options.lora else {}),
         **({"Scheduler": type(scheduler).__name__} if scheduler is not None else {}),
         **({"Dtype": options.dtype} if options.dtype else {}),
@@ -203,7 +205,14 @@ def _settings(options: argparse.Namespace, pipe: Any, asked: Mapping[str, Any], 
 def _numbers(pipe: Any, asked: Mapping[str, Any]) -> dict[str, Any]:
     """What `steps` is called with, its own defaults included, but for words and pictures."""
     known = inspect.signature(pipe.steps).parameters
-    left_out = {"prompt", "negative", "picture", "count", *(() if "picture" in asked else ("strength",))}
+    left_out = {
+        "prompt",
+        "negative",
+        "picture",
+        "mask",
+        "count",
+        *(() if "picture" in asked else ("strength",)),
+    }
     found = {name: asked.get(name, each.default) for name, each in known.items() if name not in left_out}
     if found.get("size", ()) is None:
         found["size"] = pipe.size
