@@ -180,7 +180,7 @@ def test_a_page_that_paints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     )
     model = str(wg.diffusion.save(pipe, tmp_path / "pets"))
     out = str(tmp_path / "out")
-    assert main(["export", model, out, "--count", "2", "--size", "8", "--size", "16x8", "--json"]) == 0
+    assert main(["export", model, out, "--count", "2", "--size", "8", "--size", "8x16", "--json"]) == 0
     printed = capsys.readouterr()
     assert "planning pictures: 2 of 8 × 8, 2 of 16 × 8; 2 classes" in printed.err
     assert json.loads(printed.out)["kind"] == "painting"
@@ -193,7 +193,9 @@ def test_a_page_that_paints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     plan = json.loads((tmp_path / "out" / "plan.json").read_text(encoding="utf-8"))
     assert set(plan["state"]) == {"x_2_8_8", "before_2_8_8", "x_2_16_8", "before_2_16_8"}
     for more, message in (
-        (["--size", "1x2x3"], "must be a side's length, or HEIGHTxWIDTH"),
+        (["--size", "1x2x3"], "must be a side's length, or WIDTHxHEIGHT"),
+        (["--guidance", "nan"], "must be a number from 1 to 1000"),
+        (["--guidance", "0.5"], "must be a number from 1 to 1000"),
         (["--context", "4"], "is a diffusion model"),
         (["--labels", "a.txt"], "are for ONNX models"),
     ):

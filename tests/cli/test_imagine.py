@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ def test_a_grid_is_one_file_with_its_settings(
     wanted = pipe(6, classes="boot", guidance=2.0, steps=4, seed=5)
     assert (picture[8:, 16:, :1] == wanted[5]).all()
     assert wg.io.picture_texts(file)["parameters"] == (
-        "Classes: boot, Guidance: 2.0, Steps: 4, Scheduler: DDIM, Seed: 5, "
+        "Classes: boot, Guidance: 2.0, Steps: 4, Size: 8x8, Scheduler: DDIM, Seed: 5, "
         f"Model: {classes.name}, Version: webgrad {wg.__version__}"
     )
     assert "Preview" not in wg.io.picture_texts(file)
@@ -184,9 +185,112 @@ def test_files_hold_previews_meanwhile(graph: Path, tmp_path: Path, monkeypatch:
     assert written == ["step 2 of 6", "step 4 of 6", "the picture"]
 
 
+def test_settings_are_all_that_made_a_picture(classes: Path) -> None:
+    class Pipe:
+        size = (8, 16)
+
+        def steps(
+            self,
+            prompt: str,
+            *,
+            negative: str | None = None,
+            steps: int = 30,
+            guidance: float = 7.5,
+            seed: int | None = None,
+            size: tuple[int, int] | None = None,
+            picture: Any = None,
+            strength: float = 0.8,
+        ) -> None: ...
+
+    words = ["a boot", "--model", "folder/of", "--prior", "another/one", "--dtype", "q8_0", "--steps", "4"]
+    options = imagine._parser().parse_args(words)
+    told = imagine._settings(options, Pipe(), {"prompt": ["a boot"], "steps": 4}, 5)["parameters"]
+    assert told == (
+        "a boot\nSteps: 4, Guidance: 7.5, Size: 16x8, Dtype: q8_0, Seed: 5, Model: of, Prior: one, "
+        f"Version: webgrad {wg.__version__}"
+    )
+    begun = imagine._settings(options, Pipe(), {"prompt": ["a boot"], "picture": np.zeros(1)}, 5)
+    assert "Size: 16x8, Strength: 0.8, " in begun["parameters"]
+
+
+def test_the_hole_of_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+
+    class Pipe:
+        size, device = (2, 2), "cpu"
+
+        def steps(
+            self, prompt: str, *, picture: Any, mask: Any = None, strength: float = 0.8, seed: Any = None
+        ) -> Iterator[Any]:
+            asked.update(picture=picture, mask=mask, strength=strength)
+            yield SimpleNamespace(
+                step=1, steps=1, latents=wg.zeros(1, device="cpu"), pictures=lambda: picture[None]
+            )
+
+    monkeypatch.setattr(wg.diffusion, "load", lambda *given, **options: Pipe())
+    picture = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
+    mask = np.array([[0, 255], [255, 0]], np.uint8)[:, :, None]
+    wg.io.write_picture(tmp_path / "from.png", picture)
+    wg.io.write_picture(tmp_path / "hole.png", mask)
+    words = ["--from", tmp_path / "from.png", "--mask", tmp_path / "hole.png", "--output", tmp_path / "a.png"]
+    assert run("a hen", "--model", tmp_path, *words) == 0
+    assert (asked["picture"] == picture).all()
+    assert (asked["mask"] == mask).all()
+    told = wg.io.picture_texts(tmp_path / "a.png")["parameters"]
+    assert f"a hen\nStrength: 0.8, From: {tmp_path / 'from.png'}, Mask: {tmp_path / 'hole.png'}, " in told
+
+
+def test_speed_is_of_steps_and_not_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+
+    def later(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    def previews() -> Iterator[Any]:
+        for step, seconds in enumerate((5.0, 1.0, 1.0, 1.0), 1):
+            later(seconds)
+            latents, picture = wg.zeros(1, device="cpu"), np.zeros((1, 2, 2, 1), np.uint8)
+            yield SimpleNamespace(step=step, steps=4, latents=latents, pictures=lambda made=picture: made)
+
+    monkeypatch.setattr("time.perf_counter", lambda: now)
+    monkeypatch.setattr(wg.io, "write_picture", lambda *given: later(100.0))
+    run = imagine._Run([tmp_path / "a.png"], None, {}, every=1)
+    assert run.follow(previews(), show=False) == 0
+    assert (run.taken, run.first, run.seconds) == (4, 5.0, 8.0)
+    assert run.speed == 1.0
+
+
+def test_memory_is_that_of_the_models_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    peaks = {"webgpu:0": 2, "webgpu:1": 3}
+    monkeypatch.setattr(wg, "stats", lambda device: {"bytes_peak": peaks[device]})
+    assert imagine._memory("webgpu:1") == 3
+
+
 def test_pictures_beside_and_below_each_other() -> None:
     pictures = np.arange(6, dtype=np.uint8).reshape(6, 1, 1, 1)
     assert imagine.in_grid(pictures, 3)[:, :, 0].tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+@pytest.mark.parametrize("given", [{}, {"prompt": "a hen"}])
+def test_a_second_stage_alone_needs_the_first(given: dict[str, Any]) -> None:
+    class Decoder:
+        def steps(self, latents: Any, prompt: str = "", *, guidance: float = 0.0) -> None: ...
+
+    with pytest.raises(
+        wg.ArgumentError, match="m is the second stage of a model in two folders: give --prior"
+    ):
+        imagine._arguments(Decoder(), "m", given, 1)
+
+
+def test_guidance_of_two_stages_is_that_of_the_first() -> None:
+    class Stages:
+        def steps(
+            self, prompt: str, *, prior_guidance: float = 4.0, guidance: float = 0.0, size: Any = None
+        ) -> None: ...
+
+    found = imagine._arguments(Stages(), "m", {"prompt": "a hen", "guidance": 3.0}, 1)
+    assert found == {"prompt": ["a hen"], "prior_guidance": 3.0}
 
 
 def test_a_prompt_is_asked_for(classes: Path) -> None:

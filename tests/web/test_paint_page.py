@@ -73,6 +73,18 @@ def test_previews_only_at_the_end_and_one_class(browser: Browser, address: str) 
     assert label == f"1 picture, class: <b>dog</b>, seed {SEED}"
 
 
+@pytest.mark.parametrize(("guidance", "told"), [(20.25, "20.25"), (1.0, "1"), (4.5, "4.5")])
+def test_guidance_begins_with_what_was_exported(
+    guidance: float, told: str, browser: Browser, tmp_path: Path
+) -> None:
+    with served(tmp_path, mock_files("paint", guidance=guidance)) as address:
+        page = opened(browser, address)
+        assert page.text("#guidance-told") == told
+        page.click("#paint")
+        page.wait_for(DONE)
+        assert page.evaluate(CALLS)[1][1]["scale"] == guidance
+
+
 def test_stopping_shows_what_there_is(browser: Browser, address: str) -> None:
     page = opened(browser, address)
     page.evaluate("mock.delay = 300")

@@ -307,5 +307,12 @@ def test_what_has_no_page_is_refused(tmp_path: Path) -> None:
         export_diffusion(classes().unet, tmp_path)
     with pytest.raises(wg.ArgumentError, match="knows what no class is"):
         export_diffusion(classes(), tmp_path, guidance=2.0)
+    with pytest.raises(
+        wg.ArgumentError, match="no page for networks that fill holes of pictures, which take 9"
+    ):
+        export_diffusion(texts(tmp_path / "tokens", in_channels=9), tmp_path)
+    for much in (0.5, float("nan"), float("inf"), 1001.0):
+        with pytest.raises(wg.ArgumentError, match=f"guidance is a number from 1 to 1000, not {much}"):
+            export_diffusion(classes(num_class_embeds=3), tmp_path, guidance=much)
     with pytest.raises(wg.ArgumentError, match="class_embed_type='timestep'"):
         export_diffusion(classes(class_embed_type="timestep"), tmp_path)

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import webgrad as wg
 
+from ..web.painters import LEAST_GUIDANCE, MOST_GUIDANCE
 from ..web.painting import export_diffusion
-from .options import checked, count
+from .options import checked, count, real, size
 
 __all__ = ["add_painting", "export_painting", "is_diffusion"]
 
@@ -46,15 +47,9 @@ def add_painting(parser: argparse.ArgumentParser) -> None:
     """The options of a page that paints; each may stand there several times but for the last."""
     some = "of a diffusion model: how many pictures at once; several give a choice"
     parser.add_argument("--count", type=count, action="append", default=[], metavar="N", help=some)
-    size = checked(_size, "a side's length, or HEIGHTxWIDTH")
-    sizes = "of a diffusion model: how large pictures are (default: as it was trained for)"
-    parser.add_argument("--size", type=size, action="append", default=[], metavar="HEIGHTxWIDTH", help=sizes)
+    sizes = "of a diffusion model: width and height of pictures (default: as it was trained for)"
+    parser.add_argument("--size", type=size, action="append", default=[], metavar="WxH", help=sizes)
     much = "of a diffusion model: what the page begins with; 1 leaves guidance out, which halves the work"
-    parser.add_argument("--guidance", type=float, metavar="G", help=much)
-
-
-def _size(text: str) -> tuple[int, int]:
-    sides = [int(each) for each in text.lower().split("x")]
-    if len(sides) > 2 or not all(0 < each < 1 << 16 for each in sides):
-        raise ValueError
-    return sides[0], sides[-1]
+    allowed = f"a number from {LEAST_GUIDANCE} to {MOST_GUIDANCE}"
+    guidance = checked(real(LEAST_GUIDANCE, MOST_GUIDANCE), allowed)
+    parser.add_argument("--guidance", type=guidance, metavar="G", help=much)

@@ -22,7 +22,7 @@ from typing import Any
 import webgrad as wg
 
 from ..arrays import Array, np
-from .options import Parser, add_device, add_json, checked, clean, count, real, whole
+from .options import Parser, add_device, add_json, checked, clean, count, pair, real, size, whole
 from .terminal import Output
 
 __all__ = ["main"]
@@ -40,6 +40,7 @@ ARGUMENTS: Mapping[str, str] = {
     "prior_steps": "prior_steps",
     "size": "size",
     "from_": "picture",
+    "mask": "mask",
     "strength": "strength",
 }
 
@@ -54,8 +55,7 @@ def main(arguments: Sequence[str]) -> int:
     wg.open_device(options.device)  # one that is not there is told of before all the work
     wg.io.check_writable(options.output, (".png",))
     given = {name: getattr(options, name) for name in ARGUMENTS if getattr(options, name) is not None}
-    if "from_" in given:
-        given["from_"] = wg.io.read_picture(given["from_"])
+    given |= {name: wg.io.read_picture(given[name]) for name in ("from_", "mask") if name in given}
     pipe = _pipeline(options)
     seed = random.SystemRandom().randrange(1 << 31) if options.seed is None else options.seed
     asked = _arguments(pipe, options.model, given, columns * rows)
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str]) -> int:
     run = _Run(
         paths, columns if options.grid else None, _settings(options, pipe, asked, seed), options.preview
     )
-    code = run.follow(pipe.steps(**asked, seed=seed), _steps_of(pipe, asked), show=not options.json)
+    code = run.follow(pipe.steps(**asked, seed=seed), show=not options.json)
     _report(run, pipe, options, seed)
     return code
 
@@ -79,7 +79,7 @@ def _parser() -> Parser:
                         help="a .png file; several are numbered (imagined.png)")  # fmt: skip
     many = parser.add_mutually_exclusive_group()
     many.add_argument("--count", type=count, default=1, metavar="N", help="so many files (1)")
-    grid = checked(_pair, "columns x rows, as 4x4")
+    grid = checked(pair, "columns x rows, as 4x4")
     many.add_argument("--grid", type=grid, metavar="CxR", help="columns and rows of pictures in one file")
     about = parser.add_argument_group("what they are; a model takes some of these")
     about.add_argument("--negative", type=clean, metavar="TEXT", help="what they should not show")
@@ -87,10 +87,10 @@ def _parser() -> Parser:
     about.add_argument("--guidance", type=checked(real(0, 1000), "a number from 0 to 1000"), metavar="N",
                        help="how much the prompt or the class counts")  # fmt: skip
     about.add_argument("--from", dest="from_", metavar="PICTURE", help="a picture to begin with")
+    about.add_argument("--mask", metavar="PICTURE", help="white where that is made anew; all else stays")
     share = checked(real(0, 1), "a number from 0 to 1")
     about.add_argument("--strength", type=share, metavar="N", help="how much of that is made anew, 0 to 1")
-    about.add_argument("--size", type=checked(_size, "a size, as 512 or 768x512"), metavar="WxH",
-                       help="width and height of a picture")  # fmt: skip
+    about.add_argument("--size", type=size, metavar="WxH", help="width and height of a picture")
     how = parser.add_argument_group("how they are made")
     how.add_argument("--steps", type=count, metavar="N", help="from noise to a picture")
     how.add_argument("--prior-steps", type=count, metavar="N", help="those of the first of two stages")
@@ -106,17 +106,6 @@ def _parser() -> Parser:
     add_device(parser)
     add_json(parser)
     return parser
-
-
-def _pair(text: str) -> tuple[int, int]:
-    first, second = (whole(1)(each) for each in text.lower().replace("×", "x").split("x"))
-    return first, second
-
-
-def _size(text: str) -> tuple[int, int]:
-    """Height and width, of a side or of width x height."""
-    width, height = _pair(text if "x" in text.lower() or "×" in text else f"{text}x{text}")
-    return height, width
 
 
 def _lora(text: str) -> tuple[str, float]:
@@ -154,6 +143,8 @@ def _pipeline(options: argparse.Namespace) -> Any:
 def _arguments(pipe: Any, model: str, given: Mapping[str, Any], number: int) -> dict[str, Any]:
     """What the pipeline's `steps` is called with; an option that it does not take is refused by its name."""
     known = inspect.signature(pipe.steps).parameters
+    if "latents" in known:
+        raise wg.ArgumentError(f"{model} is the second stage of a model in two folders: give --prior")
     for option, value in given.items():
         if ARGUMENTS[option] not in known:
             raise wg.ArgumentError(f"{model} takes no {_shown(option, value)}; it takes {_taken(known)}")
@@ -161,18 +152,15 @@ def _arguments(pipe: Any, model: str, given: Mapping[str, Any], number: int) -> 
         is_needed = name in known and known[name].default is inspect.Parameter.empty
         if is_needed and option not in given:
             raise wg.ArgumentError(f"{model} needs {_words(option)}{_classes_of(pipe, name)}")
-    asked = {ARGUMENTS[option]: value for option, value in given.items()}
+    asked = {_argument_of(option, known): value for option, value in given.items()}
     if "prompt" in known:
         return asked | {"prompt": [asked["prompt"]] * number}
     return asked | {"count": number}
 
 
-def _steps_of(pipe: Any, asked: Mapping[str, Any]) -> int | None:
-    """How many steps there will be, where that is known beforehand."""
-    known = inspect.signature(pipe.steps).parameters
-    if "picture" in asked or "prior_steps" in known:
-        return None
-    return int(asked.get("steps", known["steps"].default))
+def _argument_of(option: str, known: Mapping[str, Any]) -> str:
+    """The argument that an option is; guidance of two stages is the first one's, as the second needs none."""
+    return "prior_guidance" if option == "guidance" and "prior_guidance" in known else ARGUMENTS[option]
 
 
 def _words(option: str) -> str:
@@ -196,21 +184,39 @@ def _settings(options: argparse.Namespace, pipe: Any, asked: Mapping[str, Any], 
     """What made a picture, in words, as other programs write it under `parameters`."""
     lines = [options.prompt] if options.prompt else []
     lines += [f"Negative prompt: {options.negative}"] if options.negative else []
-    plain = {
-        name: value for name, value in asked.items() if name not in ("prompt", "negative", "picture", "count")
-    }
+    numbers = _numbers(pipe, asked)
     scheduler = getattr(pipe, "scheduler", None)
     facts = {
-        **{name.replace("_", " ").capitalize(): _fact(value) for name, value in plain.items()},
+        **{name.replace("_", " ").capitalize(): _fact(value) for name, value in numbers.items()},
         **({"From": options.from_} if options.from_ else {}),
+        **({"Mask": options.mask} if options.mask else {}),
         **({"LoRA": " ".join(f"{path}@{scale:g}" for path, scale in options.lora)} if options.lora else {}),
         **({"Scheduler": type(scheduler).__name__} if scheduler is not None else {}),
+        **({"Dtype": options.dtype} if options.dtype else {}),
         "Seed": seed,
         "Model": Path(options.model).name,
+        **({"Prior": Path(options.prior).name} if options.prior else {}),
         "Version": f"webgrad {wg.__version__}",
     }
     lines.append(", ".join(f"{name}: {value}" for name, value in facts.items()))
     return {"parameters": "\n".join(lines), "Software": f"webgrad {wg.__version__}"}
+
+
+def _numbers(pipe: Any, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What `steps` is called with, its own defaults included, but for words and pictures."""
+    known = inspect.signature(pipe.steps).parameters
+    left_out = {
+        "prompt",
+        "negative",
+        "picture",
+        "mask",
+        "count",
+        *(() if "picture" in asked else ("strength",)),
+    }
+    found = {name: asked.get(name, each.default) for name, each in known.items() if name not in left_out}
+    if found.get("size", ()) is None:
+        found["size"] = pipe.size
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _fact(value: Any) -> str:
@@ -227,24 +233,27 @@ class _Run:
     paths: list[Path]
     columns: int | None  # of a grid, which is one file
     texts: dict[str, str]
-    every: int | None  # steps between previews; None: eight of them
+    every: int | None  # steps between previews; None: an eighth of all
     last: Any = None
     taken: int = 0
-    seconds: float = 0.0
-    first: float = 0.0  # seconds of the first step, compiling included
+    seconds: float = 0.0  # of all steps
+    first: float = 0.0  # of the first one, compiling included
+    writing: float = 0.0  # of previews: decoding and files
 
-    def follow(self, previews: Any, total: int | None, *, show: bool) -> int:
+    def follow(self, previews: Any, *, show: bool) -> int:
         """Take all steps, and write what there is: 0, or Ctrl-C's code."""
-        bar = _bar(total, show) if total else None
+        bar = None
         begun = time.perf_counter()
         try:
             for self.last in previews:
                 self.taken += 1
-                self.seconds = time.perf_counter() - begun
+                wg.synchronize(self.last.latents.device)  # a GPU may still be at work on it
+                self.seconds = time.perf_counter() - begun - self.writing
                 self.first = self.first or self.seconds
-                if bar is None or (self.last.step == 1 and self.taken > 1):  # another stage
+                if bar is None:  # what the first step took says nothing of the others
                     bar = _bar(self.last.steps, show)
-                bar.advance()
+                else:
+                    bar.advance()
                 if self._is_due():
                     self.write(is_preview=True)
         except KeyboardInterrupt:
@@ -258,11 +267,19 @@ class _Run:
         self.write(is_preview=False)
         return 0
 
+    @property
+    def speed(self) -> float:
+        """Steps a second, after the first one where there are more."""
+        if self.taken > 1 and self.seconds > self.first:
+            return (self.taken - 1) / (self.seconds - self.first)
+        return 1 / self.seconds
+
     def _is_due(self) -> bool:
         every = math.ceil(self.last.steps / 8) if self.every is None else self.every
         return bool(every) and self.last.step % every == 0 and self.last.step < self.last.steps
 
     def write(self, *, is_preview: bool) -> None:
+        begun = time.perf_counter()
         pictures = self.last.pictures()
         texts = self.texts | (
             {"Preview": f"step {self.last.step} of {self.last.steps}"} if is_preview else {}
@@ -270,10 +287,12 @@ class _Run:
         made = [in_grid(pictures, self.columns)] if self.columns else list(pictures)
         for path, picture in zip(self.paths, made, strict=True):
             wg.io.write_picture(path, picture, texts)
+        self.writing += time.perf_counter() - begun
 
 
 def _bar(total: int, show: bool) -> Any:
-    return wg.training.progress(total=total, label="steps", unit="step", show=show)
+    """A bar after the first step."""
+    return wg.training.progress(total=total, label="steps", unit="step", start=1, show=show)
 
 
 def in_grid(pictures: Array, columns: int) -> Array:
@@ -294,32 +313,30 @@ def _paths(output: Path, number: int) -> list[Path]:
 
 
 def _report(run: _Run, pipe: Any, options: argparse.Namespace, seed: int) -> None:
-    rest = run.taken - 1
-    speed = rest / (run.seconds - run.first) if rest and run.seconds > run.first else 1 / run.seconds
     device, memory = str(pipe.device), _memory(pipe.device)
     if options.json:
         files = [str(each) for each in run.paths]
         whole_run = run.last.step == run.last.steps
         print(json.dumps({
             "files": files, "seed": seed, "device": device, "steps": run.taken, "is_whole": whole_run,
-            "seconds": round(run.seconds, 3), "steps_per_second": round(speed, 3), "bytes": memory,
+            "seconds": round(run.seconds, 3), "steps_per_second": round(run.speed, 3), "bytes": memory,
         }))  # fmt: skip
         return
     output, notes = Output(sys.stdout), Output(sys.stderr)
     for path in run.paths:
         output.line(str(path))
     kept = [] if run.last.step == run.last.steps else [f"stopped after step {run.last.step}: a preview"]
-    parts = [*kept, f"seed {seed}", f"{speed:.3g} steps/s on {device}", f"first step {run.first:.1f} s"]
+    parts = [*kept, f"seed {seed}", f"{run.speed:.3g} steps/s on {device}", f"first step {run.first:.1f} s"]
     notes.line(" · ".join([*parts, f"{memory / MEGABYTE:,.0f} MB"]), notes.dim)
 
 
 def _memory(device: Any) -> int:
     """The most bytes so far: a GPU's buffers, else all of the process."""
     if str(device) != "cpu":
-        return int(wg.stats()["bytes_peak"])
+        return int(wg.stats(device)["bytes_peak"])
     try:
         import resource
     except ImportError:  # Windows
-        return int(wg.stats()["bytes_peak"])
+        return int(wg.stats(device)["bytes_peak"])
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024

@@ -20,14 +20,18 @@ __all__ = [
     "add_device",
     "add_json",
     "add_settings",
+    "checked",
     "clean",
     "count",
     "one_line",
+    "pair",
     "settings_of",
+    "size",
 ]
 
 Value = TypeVar("Value")
 MOST = 2**31 - 1  # of anything that is counted: what a tensor of int32 holds
+MOST_SIDE = (1 << 16) - 1  # pixels along a picture
 SHOWN = 40  # letters of a word that is not allowed
 
 
@@ -91,6 +95,23 @@ def real(low: float, high: float = math.inf) -> Callable[[str], float]:
 
 
 count = checked(whole(1), f"an integer from 1 to {MOST}")
+
+
+def pair(text: str) -> tuple[int, int]:
+    """Two counts, of 4x3 say."""
+    first, second = (whole(1)(each) for each in text.lower().replace("×", "x").split("x"))
+    return first, second
+
+
+def _size(text: str) -> tuple[int, int]:
+    """Height and width, of a side's length or of width x height."""
+    width, height = pair(text if "x" in text.lower() or "×" in text else f"{text}x{text}")
+    if max(width, height) > MOST_SIDE:
+        raise ValueError
+    return height, width
+
+
+size = checked(_size, "a side's length, or WIDTHxHEIGHT, as 768x512")
 
 
 def _seed(text: str) -> int | None:

@@ -16,11 +16,20 @@ from webgrad.errors import ArgumentError
 from .bundle import Bundle
 from .tokenizer_data import engine_spec, written
 
-__all__ = ["ClassPainter", "LatentClassPainter", "Layout", "Painter", "TextPainter"]
+__all__ = [
+    "LEAST_GUIDANCE",
+    "MOST_GUIDANCE",
+    "ClassPainter",
+    "LatentClassPainter",
+    "Layout",
+    "Painter",
+    "TextPainter",
+]
 
 SMALL = 64  # places of a side: of smaller pictures a page offers several at once
 SEVERAL = 16
 CLASS_GUIDANCE, TEXT_GUIDANCE = 2.0, 7.5
+LEAST_GUIDANCE, MOST_GUIDANCE = 1, 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +82,16 @@ class Painter(Protocol):
         """What the page has beside the bundle."""
 
 
+def _guidance(given: float | None, usual: float) -> float:
+    """What a page begins with; 1 is without guidance."""
+    found = usual if given is None else given
+    if not LEAST_GUIDANCE <= found <= MOST_GUIDANCE:
+        raise ArgumentError(
+            f"export: guidance is a number from {LEAST_GUIDANCE} to {MOST_GUIDANCE}, not {found}"
+        )
+    return float(found)
+
+
 class ClassPainter:
     """Pictures of classes, or of nothing in particular, by a network in the pictures' own space."""
 
@@ -99,8 +118,8 @@ class ClassPainter:
     ) -> None:
         self.pipe, self.modules, self.numbers, self.no_class = pipe, modules, numbers, none
         usual = CLASS_GUIDANCE if none is not None else 1.0
-        self.guidance = float(usual if guidance is None else guidance)
-        if self.guidance != 1 and none is None:
+        self.guidance = _guidance(guidance, usual)
+        if self.guidance > 1 and none is None:
             raise ArgumentError(
                 f"export: guidance {self.guidance:g} needs a network that knows what no class is"
             )
@@ -178,11 +197,17 @@ class TextPainter:
     """Pictures of what a text says: its states are written once, and stay while steps are made."""
 
     def __init__(self, pipe: StableDiffusion, guidance: float | None = None) -> None:
+        channels = pipe.unet.config.in_channels
+        if channels != pipe.vae.config.latent_channels:
+            raise ArgumentError(
+                "export: there is no page for networks that fill holes of pictures, which take "
+                f"{channels} channels"
+            )
         self.pipe = pipe
         self.modules = [pipe.unet, pipe.vae, *(encoder for _, encoder in pipe.encoders)]
         usual = 1.0 if isinstance(pipe.scheduler, wg.diffusion.LCM) else TEXT_GUIDANCE
-        self.guidance = float(usual if guidance is None else guidance)
-        self.texts = 1 if self.guidance <= 1 else 2  # the negative one first
+        self.guidance = _guidance(guidance, usual)
+        self.texts = 1 if self.guidance == 1 else 2  # the negative one first
         shapes = [each.shape for each in pipe.states([*self._ids().values()])]
         self.context, self.pooled = (wg.zeros(shape, device="cpu") for shape in shapes)
         wg.eval(self.context, self.pooled)

@@ -15,7 +15,7 @@ from typing import Any
 
 import webgrad as wg
 from webgrad.diffusion import ClassConditional, StableDiffusion, Unconditional
-from webgrad.diffusion.schedulers import Row, Schedule, next_picture
+from webgrad.diffusion.schedulers.rows import NUMBERS, Row, Schedule, next_picture
 from webgrad.errors import ArgumentError
 
 from ..jit.tensor_names import named_tensors
@@ -28,15 +28,6 @@ __all__ = ["export_diffusion", "painting_bundle"]
 STEPS = (1, 2, 4, 8, 15, 25, 50)  # that a page offers
 USUAL_STEPS, FEW_STEPS = 25, 4  # those that it begins with; few are for samplers that were made for few
 OF_ROW = [each.name for each in fields(Row)]
-IN_STEP = (
-    "original_x",
-    "original_prediction",
-    "by_x",
-    "by_prediction",
-    "by_original",
-    "by_before",
-    "by_noise",
-)
 PAINTERS: Mapping[type, Callable[..., Any]] = {
     Unconditional: ClassPainter,
     ClassConditional: LatentClassPainter,
@@ -169,7 +160,7 @@ def _add_layout(
     def step(**given: Any) -> None:
         prediction = painter.prediction(x * given["entering"], given["timestep"], layout, given)
         noise = wg.random.normal(shape, device=x.device) if scatters else None
-        numbers, shares = ([given[name] for name in names] for names in (IN_STEP, _earlier(schedule)))
+        numbers, shares = ([given[name] for name in names] for names in (NUMBERS, _earlier(schedule)))
         last, *older = before
         found, original = next_picture(x, prediction, last, noise, numbers, schedule.clip, older, shares)
         kept = [prediction if schedule.keeps_prediction else original, *before[:-1]]

@@ -18,7 +18,18 @@ from dataclasses import dataclass, field
 
 import webgrad as wg
 
-__all__ = ["Row", "Schedule", "next_picture"]
+__all__ = ["NUMBERS", "Row", "Schedule", "next_picture"]
+
+# What a captured step takes of a row, in this order
+NUMBERS = (
+    "original_x",
+    "original_prediction",
+    "by_x",
+    "by_prediction",
+    "by_original",
+    "by_before",
+    "by_noise",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +48,8 @@ class Row:
 
     @property
     def numbers(self) -> list[float]:
-        """What a captured step takes: all but the timestep."""
-        return [
-            self.original_x,
-            self.original_prediction,
-            self.by_x,
-            self.by_prediction,
-            self.by_original,
-            self.by_before,
-            self.by_noise,
-        ]
+        """What a captured step takes, by `NUMBERS`."""
+        return [getattr(self, name) for name in NUMBERS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +80,12 @@ def next_picture(
 
     `older` are what was `before` in steps before the last one, and `shares` by what they count.
     """
-    by_x0, by_prediction0, by_x, by_prediction, by_original, by_before, by_noise = numbers
-    original = x * by_x0 + prediction * by_prediction0
+    row = dict(zip(NUMBERS, numbers, strict=True))
+    original = x * row["original_x"] + prediction * row["original_prediction"]
     if clip is not None:
         original = wg.clip(original, -clip, clip)
-    found = x * by_x + prediction * by_prediction + original * by_original + before * by_before
+    found = x * row["by_x"] + prediction * row["by_prediction"]
+    found = found + original * row["by_original"] + before * row["by_before"]
     for each, share in zip(older, shares, strict=True):
         found = found + each * share
-    return (found if noise is None else found + noise * by_noise), original
+    return (found if noise is None else found + noise * row["by_noise"]), original

@@ -32,13 +32,16 @@ function showClasses(facts) {
 function showGuidance(facts) {
   const { guidance } = facts;
   byId("guidance-part").hidden = guidance === null || guidance === undefined;
-  byId("guidance").value = guidance ?? 1;
+  const slider = byId("guidance");
+  slider.max = String(Math.max(Number(slider.max), guidance ?? 1));
+  if (guidance % Number(slider.step)) slider.step = "any"; // else it would be moved to the nearest step
+  slider.value = String(guidance ?? 1);
   byId("guidance-name").textContent = facts.texts ? "How much the prompt counts" : "How much the class counts";
   tellGuidance();
 }
 
 function tellGuidance() {
-  byId("guidance-told").textContent = Number(byId("guidance").value).toFixed(1);
+  byId("guidance-told").textContent = String(Number(Number(byId("guidance").value).toFixed(2)));
 }
 
 async function useFacts(facts) {
