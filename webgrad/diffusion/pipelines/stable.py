@@ -20,7 +20,7 @@ from ..unets import UNet2DCondition
 from .asked import negatives_of, texts_of
 from .denoising import Denoiser, with_guidance
 from .latents import LatentPipeline, Preview
-from .pictures import as_values, resized
+from .pictures import as_hole, as_values, resized
 
 __all__ = ["StableDiffusion", "from_parts"]
 
@@ -171,9 +171,10 @@ class StableDiffusion(LatentPipeline):
         return self.vae.scaled(encoded if isinstance(encoded, wg.Tensor) else encoded.mode())
 
     def _hole(self, mask: Any, height: int, width: int) -> wg.Tensor:
-        values = wg.mean(as_values(mask, self.device), axis=1, keepdims=True)
-        small = wg.nn.functional.interpolate(values, size=(height, width), mode="nearest")
-        return (small > 0).astype(wg.float32)
+        found: wg.Tensor = wg.nn.functional.interpolate(
+            as_hole(mask, self.device), size=(height, width), mode="nearest"
+        )
+        return found
 
     def _masked_conditions(self, values: wg.Tensor, hole: wg.Tensor, shape: Sequence[int]) -> dict[str, Any]:
         if self.unet.config.in_channels != MASKED_CHANNELS:
