@@ -178,6 +178,15 @@ def test_classes_have_names() -> None:
     pipe = of_classes()
     wanted = pipe(2, steps=2, seed=0, classes=[0, 1])
     assert (pipe(2, steps=2, seed=0, classes=["Tabby", "boot"]) == wanted).all()
+    assert (pipe(2, steps=2, seed=0, classes=np.asarray([0, 1])) == wanted).all()
+    assert (pipe(1, steps=2, seed=0, classes=np.int64(1)) == pipe(1, steps=2, seed=0, classes=1)).all()
+    for number in (1.7, [1.7], True):
+        with pytest.raises(wg.ArgumentError, match="a class is a number or a name, not"):
+            pipe(1, classes=number)
+    every: Any = (0, 1.0)
+    for count in every:
+        with pytest.raises(wg.ArgumentError, match="count is a whole number above 0"):
+            pipe(count, classes=1)
     for name, message in (("dog", "no class has the name 'dog'"), ("a", "several classes have the name 'a'")):
         with pytest.raises(wg.ArgumentError, match=message):
             pipe(1, classes=name)
@@ -202,8 +211,9 @@ def test_guidance_is_by_what_no_class_gives() -> None:
     assert (pipe(1, steps=2, seed=0) == pipe(1, steps=2, seed=0, classes=2)).all()
     with pytest.raises(wg.ArgumentError, match="knows what no class is"):
         of_classes(2)(1, classes=1, guidance=2.0)
-    with pytest.raises(wg.ArgumentError, match="is for pictures of a class"):
-        pipeline()(1, guidance=2.0)
+    for net in (pipeline(), pipe):
+        with pytest.raises(wg.ArgumentError, match="is for pictures of a class"):
+            net(1, guidance=2.0)
 
 
 def test_a_saved_folder_gives_the_same_pictures(tmp_path: Path) -> None:
