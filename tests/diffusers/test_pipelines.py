@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -80,12 +82,11 @@ def shown(pipeline: Any, noise: Any, device: str, **options: Any) -> Any:
     return np.clip(values.transpose(0, 2, 3, 1) / 2 + 0.5, 0, 1)
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("guidance", [1.0, 5.0])
-def test_stable_diffusion(guidance: float, device: str, tmp_path: Path) -> None:
-    tokens = tokenizer(tmp_path / "tokens")
+def stable(folder: Path, kind: str = "StableDiffusionPipeline", **more: Any) -> Any:
+    """A small model of diffusers' class of this name, saved to a folder."""
+    tokens = tokenizer(folder.with_name("tokens"))
     settings = {"clip_sample": False, "set_alpha_to_one": False, "steps_offset": 1, **STABLE}
-    theirs = diffusers.StableDiffusionPipeline(
+    found = getattr(diffusers, kind)(
         varied(diffusers.AutoencoderKL(**VAE)),
         text_encoder("CLIPTextModel", tokens),
         tokens,
@@ -94,21 +95,80 @@ def test_stable_diffusion(guidance: float, device: str, tmp_path: Path) -> None:
             up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"),
             cross_attention_dim=32,
             attention_head_dim=4,
+            **more,
         ),
         diffusers.DDIMScheduler(**settings),
         None,
         None,
         requires_safety_checker=False,
     )
-    theirs.set_progress_bar_config(disable=True)
-    theirs.save_pretrained(tmp_path / "model")
-    noise, negative = drawn(2, 4, 16, 16), ["cat", "an"]
+    found.set_progress_bar_config(disable=True)
+    found.save_pretrained(folder)
+    return found
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("guidance", "negative"), [(1.0, None), (5.0, ["cat", "an"])])
+def test_stable_diffusion(guidance: float, negative: Any, device: str, tmp_path: Path) -> None:
+    theirs = stable(tmp_path / "model")
+    noise = drawn(2, 4, 16, 16)
     options = {"num_inference_steps": 6, "guidance_scale": guidance, "output_type": "np"}
     wanted = theirs(PROMPTS, negative_prompt=negative, latents=noise, **options).images
     ours = load(tmp_path / "model", device=device)
-    ids = tokens(PROMPTS, padding="max_length", max_length=LENGTH, truncation=True).input_ids
+    ids = theirs.tokenizer(PROMPTS, padding="max_length", max_length=LENGTH, truncation=True).input_ids
     assert ours.encoders[0][0].ids(PROMPTS).tolist() == ids
     found = shown(ours, noise, device, negative=negative, steps=6, guidance=guidance)
+    assert np.abs(found - wanted).max() < TOLERANCE
+
+
+def begun_of(theirs: Any, noise: Any, **options: Any) -> Any:
+    """diffusers' pictures that begin with one, of the noise that is given and the likeliest latents of it."""
+    module = sys.modules[type(theirs).__module__]
+    likeliest = type(theirs.vae.encode(drawn(1, 3, 8, 8)).latent_dist).mode
+    with (
+        mock.patch.object(module, "randn_tensor", return_value=noise),
+        mock.patch.object(module, "retrieve_latents", lambda encoded, **_: likeliest(encoded.latent_dist)),
+    ):
+        return theirs(PROMPTS, output_type="np", **options).images
+
+
+def last_shown(pipeline: Any, noise: Any, **options: Any) -> Any:
+    """Our pictures after the last step, from 0 to 1."""
+    *_, last = pipeline.steps(PROMPTS, noise=wg.asarray(noise.numpy(), device=pipeline.device), **options)
+    return np.clip(pipeline.decoded(last.latents).numpy().transpose(0, 2, 3, 1) / 2 + 0.5, 0, 1)
+
+
+PICTURE = np.random.default_rng(1).random((32, 32, 3), np.float32)
+MASK = np.zeros((32, 32), np.float32)
+MASK[5:20, 8:27] = 1  # whose edges do not lie on those of latents' places
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("strength", [0.5, 1.0])
+def test_pictures_that_begin_with_one(strength: float, device: str, tmp_path: Path) -> None:
+    theirs = stable(tmp_path / "model", "StableDiffusionImg2ImgPipeline")
+    noise = drawn(2, 4, 16, 16)
+    options = {"num_inference_steps": 6, "guidance_scale": 5.0, "strength": strength}
+    wanted = begun_of(theirs, noise, image=PICTURE[None].repeat(2, 0), **options)
+    ours = load(tmp_path / "model", device=device)
+    found = last_shown(ours, noise, picture=PICTURE, steps=6, guidance=5.0, strength=strength)
+    assert np.abs(found - wanted).max() < TOLERANCE
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("channels", [4, 9])
+@pytest.mark.parametrize(("guidance", "strength"), [(1.0, 0.7), (5.0, 0.7), (5.0, 1.0)])
+def test_holes(channels: int, guidance: float, strength: float, device: str, tmp_path: Path) -> None:
+    theirs = stable(
+        tmp_path / "model", "StableDiffusionInpaintPipeline", in_channels=channels, out_channels=4
+    )
+    noise = drawn(2, 4, 16, 16)
+    options = {"num_inference_steps": 6, "guidance_scale": guidance, "strength": strength}
+    pictures = {"image": PICTURE[None].repeat(2, 0), "mask_image": MASK[None, :, :, None]}
+    wanted = begun_of(theirs, noise, height=32, width=32, **pictures, **options)
+    ours = load(tmp_path / "model", device=device)
+    given: Any = {"picture": PICTURE, "mask": MASK, "strength": strength}
+    found = last_shown(ours, noise, **given, steps=6, guidance=guidance)
     assert np.abs(found - wanted).max() < TOLERANCE
 
 

@@ -13,7 +13,7 @@ import webgrad as wg
 from tests.diffusion.numpy_graph import NumpyGraph, ddim
 from tests.missing import need_folder
 from tests.onnx.tfjs import node, placeholder, unet, write_graph
-from webgrad.diffusion.graphs import faces
+from webgrad.diffusion.graphs import GraphUNet, faces
 
 FACES = "WEBGRAD_FACES"
 
@@ -90,3 +90,27 @@ def test_published_faces(request: pytest.FixtureRequest) -> None:
     *_, last = pipe.steps(1, steps=5, noise=wg.asarray(given, device="cpu"))
     wanted = ddim(NumpyGraph(folder), moved, 5)
     assert abs(last.latents.numpy().transpose(0, 2, 3, 1) - wanted).max() < 2e-3
+
+
+def seen_times(path: Path, dtype: str, times: Any) -> Any:
+    """The times that a graph is given, whose pictures are those of its input's type plus one's time."""
+    nodes = [
+        placeholder("pictures", "float32", -1, 2, 2, 1),
+        placeholder("times", dtype, -1),
+        node("Cast", "floats", "times", DstT={"type": "DT_FLOAT"}, Truncate=False),
+        node("Reshape", "apart", "floats places"),
+        node("AddV2", "sum", "pictures apart"),
+    ]
+    write_graph(path, nodes, {"places": np.asarray([-1, 1, 1, 1], np.int32)})
+    network = GraphUNet(wg.onnx.load(path / "model.json", "cpu", progress=False))
+    found = network(wg.zeros((len(times), 1, 2, 2), device="cpu"), wg.asarray(times, device="cpu"))
+    return found.numpy()[:, 0, 0, 0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "wanted"), [("int32", [999, 998]), ("int64", [999, 998]), ("float32", [998.75, 998.25])]
+)
+def test_times_between_steps_are_as_the_graph_takes_them(
+    dtype: str, wanted: list[float], tmp_path: Path
+) -> None:
+    assert seen_times(tmp_path, dtype, [998.75, 998.25]) == wanted

@@ -11,7 +11,7 @@ import pytest
 
 import webgrad as wg
 from webgrad.diffusion.folder import load
-from webgrad.diffusion.pipelines.pictures import as_bytes, as_values
+from webgrad.diffusion.pipelines.pictures import as_bytes, as_hole, as_values
 
 SMALL: dict[str, Any] = {
     "sample_size": 8,
@@ -117,6 +117,57 @@ def test_pictures_are_bytes_and_values() -> None:
         as_values(np.zeros((2, 3, 2)))
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.int16, np.uint16, np.float32, np.float64])
+def test_pictures_of_other_types_are_those_of_bytes(dtype: Any) -> None:
+    picture = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3) * 14
+    given = picture.astype(dtype) / dtype(255 if dtype in (np.float32, np.float64) else 1)
+    given = given.astype(dtype)
+    np.testing.assert_allclose(as_values(given).numpy(), as_values(picture).numpy(), atol=1e-6)
+    grey = as_values(given[:, :, :1]).numpy()
+    assert (grey == as_values(given[:, :, 0]).numpy()).all()
+
+
+def test_what_is_transparent_is_on_white() -> None:
+    colours = np.full((1, 3, 3), 100, np.uint8)
+    picture = np.concatenate([colours, [[[0], [51], [255]]]], axis=2).astype(np.uint8)
+    assert as_bytes(as_values(picture))[0, 0].tolist() == [[255] * 3, [224] * 3, [100] * 3]
+
+
+@pytest.mark.parametrize(
+    ("picture", "message"),
+    [
+        (np.full((2, 2), 256), "a picture of int64 has values from 0 to 255, not 256 to 256"),
+        (np.full((2, 2), -1), "from 0 to 255, not -1"),
+        (np.full((2, 2), 200.0), "a picture of float64 has values from 0 to 1, not 200"),
+        (np.full((2, 2), np.nan), "from 0 to 1, not nan"),
+        (np.full((2, 2), 1j), "of numbers, not of complex128"),
+        (np.asarray([["a"]]), "of numbers, not of <U1"),
+    ],
+)
+def test_values_that_no_picture_has(picture: Any, message: str) -> None:
+    with pytest.raises(wg.ArgumentError, match=message):
+        as_values(picture)
+
+
+HOLE = np.asarray([[0, 1, 1], [0, 0, 1]])
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int64, np.float32])
+@pytest.mark.parametrize("most", [1, 255])
+def test_masks_of_all_types_are_holes(dtype: Any, most: int) -> None:
+    mask = (HOLE * most).astype(dtype)
+    for given in (mask, mask[:, :, None], np.stack([mask] * 3, axis=2)):
+        assert (as_hole(given).numpy() == HOLE).all()
+    assert not as_hole(mask * dtype(0)).numpy().any()
+
+
+def test_masks_that_are_none() -> None:
+    with pytest.raises(wg.ShapeError, match=r"a mask is .* not \(1, 2, 2, 3\)"):
+        as_hole(np.zeros((1, 2, 2, 3)))
+    with pytest.raises(wg.ArgumentError, match="a mask of float64 has values from 0 to 255, not nan"):
+        as_hole(np.full((2, 2), np.nan))
+
+
 def of_classes(known: int = 3, labels: Any = ("cat, tabby", "Ankle boot")) -> wg.diffusion.Unconditional:
     return wg.diffusion.Unconditional(
         pipeline(num_class_embeds=known).unet, wg.diffusion.FlowMatching(), labels
@@ -127,6 +178,15 @@ def test_classes_have_names() -> None:
     pipe = of_classes()
     wanted = pipe(2, steps=2, seed=0, classes=[0, 1])
     assert (pipe(2, steps=2, seed=0, classes=["Tabby", "boot"]) == wanted).all()
+    assert (pipe(2, steps=2, seed=0, classes=np.asarray([0, 1])) == wanted).all()
+    assert (pipe(1, steps=2, seed=0, classes=np.int64(1)) == pipe(1, steps=2, seed=0, classes=1)).all()
+    for number in (1.7, [1.7], True):
+        with pytest.raises(wg.ArgumentError, match="a class is a number or a name, not"):
+            pipe(1, classes=number)
+    every: Any = (0, 1.0)
+    for count in every:
+        with pytest.raises(wg.ArgumentError, match="count is a whole number above 0"):
+            pipe(count, classes=1)
     for name, message in (("dog", "no class has the name 'dog'"), ("a", "several classes have the name 'a'")):
         with pytest.raises(wg.ArgumentError, match=message):
             pipe(1, classes=name)
@@ -151,8 +211,9 @@ def test_guidance_is_by_what_no_class_gives() -> None:
     assert (pipe(1, steps=2, seed=0) == pipe(1, steps=2, seed=0, classes=2)).all()
     with pytest.raises(wg.ArgumentError, match="knows what no class is"):
         of_classes(2)(1, classes=1, guidance=2.0)
-    with pytest.raises(wg.ArgumentError, match="is for pictures of a class"):
-        pipeline()(1, guidance=2.0)
+    for net in (pipeline(), pipe):
+        with pytest.raises(wg.ArgumentError, match="is for pictures of a class"):
+            net(1, guidance=2.0)
 
 
 def test_a_saved_folder_gives_the_same_pictures(tmp_path: Path) -> None:

@@ -105,6 +105,8 @@ def test_a_difficulty_is_one_to_a_hundred(classes: object, file: Path) -> None:
 def test_what_is_no_consistency_model_of_heights(file: Path) -> None:
     with pytest.raises(wg.ArgumentError, match="takes 1 step, not 4"):
         wg.diffusion.load(file, device="cpu")(1, steps=4)
+    with pytest.raises(wg.ArgumentError, match=r"strength= .* give picture= too"):
+        wg.diffusion.load(file, device="cpu")(1, strength=0.5)
     with pytest.raises(wg.ArgumentError, match="has the types and weights of its file"):
         wg.diffusion.load(file, device="cpu", dtype=wg.float16)
     other = file.with_name("other.onnx")

@@ -77,8 +77,8 @@ def test_seeds_repeat_and_each_stage_is_captured_once() -> None:
     assert (pipe(["a hen", "an egg"], seed=5, **options) == first).all()
     assert (pipe(["a hen", "an egg"], seed=6, **options) != first).any()
     assert (pipe(["a hen", "a cow"], seed=5, **options)[0] == first[0]).all()
-    assert "1 captured" in repr(pipe.prior._guided._step)
-    assert "1 captured" in repr(pipe.decoder._plain._step)
+    assert "1 captured" in repr(pipe.prior._denoiser._step)
+    assert "1 captured" in repr(pipe.decoder._denoiser._step)
 
 
 def test_previews_of_both_stages() -> None:
@@ -127,7 +127,9 @@ def test_what_steps_compile_and_create() -> None:
 
 @pytest.mark.parametrize("size", [(100, 128), (128, 64), (192, 192), (0, 128), (1 << 20, 128)])
 def test_sizes_that_no_picture_has(size: tuple[int, int]) -> None:
-    with pytest.raises(wg.ArgumentError, match=r"128, 256|sides are 1 to"):
+    with pytest.raises(
+        wg.ArgumentError, match=r"128, 256|sides are 1 to|height is a whole number above 0, not 0"
+    ):
         pipeline()("a hen", size=size)
 
 
@@ -141,6 +143,25 @@ def test_what_does_not_belong_together() -> None:
         pipe("a hen", prior_noise=wg.zeros((1, 4, 3, 3)), size=SIZE)
     with pytest.raises(wg.ArgumentError, match="1 latents of the prior and 2 prompts"):
         pipe.decoder(wg.zeros((1, 4, 3, 3)), ["a hen", "a cow"])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"steps": 0},
+        {"guidance": "much"},
+        {"noise": wg.zeros((1, 4, 3, 3))},
+        {"prior_noise": wg.zeros((1, 4, 1, 1))},
+        {"negative": ["a", "b"]},
+        {"negative": "rain", "prior_guidance": 1.0},
+        {"size": 128},
+    ],
+)
+def test_mistakes_of_either_stage_are_told_before_the_first_one_works(given: dict[str, Any]) -> None:
+    pipe = pipeline()
+    with pytest.raises((wg.ArgumentError, wg.ShapeError)):
+        pipe("a hen", **{"size": SIZE, "steps": 1, **given})
+    assert "0 captured" in repr(pipe.prior._denoiser._step)
 
 
 def test_padding_does_not_count() -> None:

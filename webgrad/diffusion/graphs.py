@@ -19,6 +19,7 @@ from .parts import read_settings
 from .pipelines.unconditional import Unconditional
 from .schedulers import DDIM, scheduler_of
 from .schedulers.noise_levels import cosine_betas
+from .timesteps import time_of_each
 
 __all__ = ["GraphUNet", "faces", "is_graph", "load_graph"]
 
@@ -54,6 +55,8 @@ class GraphUNet:
         height, width, channels = (int(str(each)) for each in sides)
         self.config = GraphConfig(channels, (height, width))
         self.model, self._picture, self._time = model, pictures[0], times[0]
+        element = next(each.element for each in model.inputs if each.name == self._time)
+        self._counts_steps = element is None or "int" in element.name  # times are whole numbers
 
     @property
     def device(self) -> Any:
@@ -62,8 +65,9 @@ class GraphUNet:
 
     def __call__(self, x: wg.Tensor, steps: Any, classes: Any = None) -> wg.Tensor:
         """What it predicts for x (n, channels, height, width) at a time step, or at one each."""
-        given = steps if isinstance(steps, wg.Tensor) else wg.asarray(steps, device=x.device)
-        times = wg.broadcast_to(given.reshape(-1), (x.shape[0],)).astype(wg.int32)
+        times = time_of_each(x, steps).astype(wg.float32)
+        if self._counts_steps:
+            times = wg.round(times).astype(wg.int32)
         found = self.model(**{self._picture: wg.permute_dims(x, (0, 2, 3, 1)), self._time: times})[0]
         return wg.permute_dims(found, (0, 3, 1, 2))
 

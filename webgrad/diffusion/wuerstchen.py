@@ -17,7 +17,7 @@ from webgrad import nn
 from .attention import Attention
 from .configs import Idle, by_block
 from .residual import PlaceNorm
-from .timesteps import sinusoids
+from .timesteps import sinusoids, time_of_each
 
 __all__ = ["DiffNeXt", "DiffNeXtConfig", "Prior", "PriorConfig"]
 
@@ -315,6 +315,4 @@ def _resized(latents: wg.Tensor, sides: Sequence[int]) -> wg.Tensor:
 
 def _time_features(x: wg.Tensor, times: Any, width: int) -> wg.Tensor:
     """Sines and cosines of a time for each picture, of one for all or of one each."""
-    given = times if isinstance(times, wg.Tensor) else wg.asarray(times, device=x.device)
-    numbers = wg.broadcast_to(given.reshape(-1), (x.shape[0],)).astype(wg.float32)
-    return sinusoids(numbers * TIME_STEPS, width)
+    return sinusoids(time_of_each(x, times).astype(wg.float32) * TIME_STEPS, width)

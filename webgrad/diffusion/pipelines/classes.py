@@ -5,7 +5,8 @@ In: what a user asks for, a number or a name, or several. Out: numbers, one for 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import webgrad as wg
@@ -34,16 +35,28 @@ def numbers_of(labels: Labels, wanted: Classes, count: int, known: int | None) -
     >>> numbers_of({0: "Sandal", 1: "Ankle boot"}, "boot", 2, 2)
     [1, 1]
     """
-    several = [wanted] * count if isinstance(wanted, int | str) else list(wanted)
+    several: list[Any] = [wanted] * count
+    if isinstance(wanted, Iterable) and not isinstance(wanted, str):
+        several = list(wanted)
     if len(several) != count:
         raise wg.ArgumentError(f"there are {count} pictures, and classes for {len(several)}")
-    numbers = [_number(labels, each) if isinstance(each, str) else int(each) for each in several]
+    numbers = [_named(labels, each) if isinstance(each, str) else _number(each) for each in several]
     if known is not None and not all(0 <= each < known for each in numbers):
         raise wg.ArgumentError(f"the network knows classes 0 to {known - 1}, and it was asked for {numbers}")
     return numbers
 
 
-def _number(labels: Labels, name: str) -> int:
+def _number(given: Any) -> int:
+    try:
+        found = operator.index(given)
+    except TypeError:
+        found = None
+    if found is None or isinstance(given, bool):
+        raise wg.ArgumentError(f"a class is a number or a name, not {given!r}")
+    return found
+
+
+def _named(labels: Labels, name: str) -> int:
     """The class that has this name, or else the only one that has it in its name."""
     word = name.strip().casefold()
     names = {

@@ -15,7 +15,7 @@ import webgrad as wg
 
 from ..schedulers import Schedule, next_picture
 
-__all__ = ["Denoiser", "guided", "last_of", "with_guidance"]
+__all__ = ["Denoiser", "Moment", "guided", "last_of", "with_guidance"]
 
 Item = TypeVar("Item")
 Predict = Callable[[wg.Tensor, Any, Mapping[str, Any]], wg.Tensor]

@@ -11,11 +11,11 @@ import webgrad as wg
 from ...arrays import Array
 from ..autoencoders import AutoencoderKL, AutoencoderTiny, decode_tiles
 from ..schedulers import DDIM
-from .asked import noise_of
-from .denoising import last_of
+from .asked import noise_of, size_of
+from .denoising import Moment, last_of
 from .pictures import as_bytes
 
-__all__ = ["LatentPipeline", "Preview", "pictures_of"]
+__all__ = ["LatentPipeline", "Preview", "pictures_of", "previews_of"]
 
 TILE = 64  # places of a latent that are decoded at once
 
@@ -32,6 +32,12 @@ class Preview:
     def pictures(self) -> Array:
         """What the pictures would be now: bytes (n, height, width, 3)."""
         return as_bytes(self.pipeline.decoded(self.latents))
+
+
+def previews_of(moments: Iterator[Moment], pipeline: Any) -> Iterator[Preview]:
+    """Previews of what a pipeline makes, after each step."""
+    for moment in moments:
+        yield Preview(moment.step, moment.steps, moment.latents, pipeline)
 
 
 class LatentPipeline:
@@ -79,7 +85,7 @@ class LatentPipeline:
 
     def latent_size(self, size: tuple[int, int] | None) -> tuple[int, int]:
         """The size of the latents, checked."""
-        height, width = size or self.size
+        height, width = size_of(size, self.size)
         step = self.vae.factor * self._stride
         if any(each < step or each % step for each in (height, width)):
             raise wg.ArgumentError(

@@ -9,9 +9,10 @@ import webgrad as wg
 
 from ..autoencoders import AutoencoderKL, AutoencoderTiny
 from ..transformers import DiTTransformer
+from .asked import number_of, whole_of
 from .classes import Classes, Labels, labels_of, numbers_of
 from .denoising import Denoiser, with_guidance
-from .latents import LatentPipeline, Preview
+from .latents import LatentPipeline, Preview, previews_of
 
 __all__ = ["ClassConditional", "from_parts"]
 
@@ -43,6 +44,7 @@ class ClassConditional(LatentPipeline):
         noise: wg.Tensor | None = None,
     ) -> Iterator[Preview]:
         """`count` pictures of a class, or of one class each, after each step; classes by number or name."""
+        count, guidance = whole_of(count, "count"), number_of(guidance, "guidance")
         numbers = numbers_of(self.labels, classes, count, self.transformer.classes)
         generator, schedule = wg.random.Generator(seed), self.scheduler.schedule(steps)
         noise = self._noise(noise, count, self.latent_size(size), generator)
@@ -51,9 +53,9 @@ class ClassConditional(LatentPipeline):
             "classes": wg.asarray([*none, *numbers], dtype=wg.int32, device=self.device)
         }
         if none:
-            conditions["scale"] = float(guidance)
-        for moment in self._denoiser.run(noise * schedule.start, schedule, conditions, generator):
-            yield Preview(moment.step, moment.steps, moment.latents, self)
+            conditions["scale"] = guidance
+        moments = self._denoiser.run(noise * schedule.start, schedule, conditions, generator)
+        yield from previews_of(moments, self)
 
     def with_scheduler(self, scheduler: Any) -> ClassConditional:
         """The same networks with another scheduler."""

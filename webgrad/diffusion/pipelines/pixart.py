@@ -14,9 +14,9 @@ from ..autoencoders import AutoencoderKL, AutoencoderTiny
 from ..prompts import Prompts
 from ..text_encoders import T5Encoder
 from ..transformers import PixArtTransformer
-from .asked import negatives_of, texts_of
+from .asked import negatives_of, number_of, texts_of
 from .denoising import Denoiser, with_guidance
-from .latents import LatentPipeline, Preview
+from .latents import LatentPipeline, Preview, previews_of
 
 __all__ = ["PixArt", "from_parts"]
 
@@ -53,15 +53,14 @@ class PixArt(LatentPipeline):
 
         `noise` stands for what a seed draws.
         """
-        texts = texts_of(prompt)
+        texts, guidance = texts_of(prompt), number_of(guidance, "guidance")
         latent = self.latent_size(size)
         generator, schedule = wg.random.Generator(seed), self.scheduler.schedule(steps)
         noise = self._noise(noise, len(texts), latent, generator)
         with wg.no_grad():
             conditions = self._conditions(texts, negative, guidance, latent)
             begun = noise * schedule.start
-        for moment in self._denoiser.run(begun, schedule, conditions, generator):
-            yield Preview(moment.step, moment.steps, moment.latents, self)
+        yield from previews_of(self._denoiser.run(begun, schedule, conditions, generator), self)
 
     def with_scheduler(self, scheduler: Any) -> PixArt:
         """The same networks with another scheduler."""
@@ -70,11 +69,8 @@ class PixArt(LatentPipeline):
     def _conditions(
         self, texts: Sequence[str], negative: Any, guidance: float, latent: tuple[int, int]
     ) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        every = list(texts)
-        if guidance > 1:
-            every = [*negatives_of(negative, len(texts)), *texts]
-            found["scale"] = float(guidance)
+        found: dict[str, Any] = {"scale": guidance} if guidance > 1 else {}
+        every = [*negatives_of(negative, len(texts), guidance), *texts]
         # The networks were trained on captions of small letters.
         ids, seen = self.prompts.tokens([each.lower().strip() for each in every])
         there = wg.asarray(seen, device=self.device)

@@ -17,10 +17,10 @@ from ..schedulers import Schedule, schedule_from
 from ..text_encoders import CLIPText
 from ..timesteps import sinusoids
 from ..unets import UNet2DCondition
-from .asked import negatives_of, texts_of
+from .asked import negatives_of, number_of, strength_of, texts_of, whole_of
 from .denoising import Denoiser, with_guidance
-from .latents import LatentPipeline, Preview
-from .pictures import as_values, resized
+from .latents import LatentPipeline, Preview, previews_of
+from .pictures import as_hole, as_values, resized
 
 __all__ = ["StableDiffusion", "from_parts"]
 
@@ -67,32 +67,32 @@ class StableDiffusion(LatentPipeline):
         seed: int | None = None,
         size: tuple[int, int] | None = None,
         picture: Any = None,
-        strength: float = 0.8,
+        strength: float | None = None,
         mask: Any = None,
         noise: wg.Tensor | None = None,
     ) -> Iterator[Preview]:
         """The pictures of prompts after each step; the last ones are those that `__call__` gives.
 
-        `picture` is where to begin, the less of it is left the closer `strength` is to 1; `mask` is 1 where
-        a picture is to be made anew, and everything else stays. `noise` stands for what a seed draws.
+        `picture` is where to begin; the closer `strength` is to 1, the less of it is left (0.8 if none is
+        given). `mask` is 1 where a picture is to be made anew, and everything else stays. `noise` stands for
+        what a seed draws.
         """
-        texts = texts_of(prompt)
+        texts, guidance = texts_of(prompt), number_of(guidance, "guidance")
+        self._check_mask(picture, mask)
+        share, steps = strength_of(strength, picture), whole_of(steps, "steps")
         latent = self.latent_size(size)
-        begin = 0 if picture is None else min(max(steps - int(steps * strength), 0), steps - 1)
+        begin = 0 if picture is None else min(max(steps - int(steps * share), 0), steps - 1)
         generator, schedule = wg.random.Generator(seed), schedule_from(self.scheduler, steps, begin)
         noise = self._noise(noise, len(texts), latent, generator)
-        if mask is not None and picture is None:
-            raise wg.ArgumentError("a mask says what of a picture is made anew: give picture= too")
         with wg.no_grad():
             conditions = self._conditions(texts, negative, guidance, latent)
             begun = _Begun(noise * schedule.start, 0)
             if picture is not None:
                 begun, more = self._begun(picture, mask, noise, schedule, begin)
                 conditions |= more
-        for moment in self._denoiser.run(
-            begun.x, schedule, conditions, generator, begin=begun.step, keep=begun.keep
-        ):
-            yield Preview(moment.step, moment.steps, moment.latents, self)
+        run = self._denoiser.run
+        moments = run(begun.x, schedule, conditions, generator, begin=begun.step, keep=begun.keep)
+        yield from previews_of(moments, self)
 
     def with_scheduler(self, scheduler: Any) -> StableDiffusion:
         """The same networks with another scheduler."""
@@ -105,7 +105,8 @@ class StableDiffusion(LatentPipeline):
     def _predict(self, x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
         given = {name: each for name, each in conditions.items() if name in _FOR_UNET}
         if "around" in conditions:
-            x = wg.concat([x, conditions["around"]], axis=1)
+            around = conditions["around"]
+            x = wg.concat([x, wg.broadcast_to(around, (x.shape[0], *around.shape[1:]))], axis=1)
         found: wg.Tensor = self.unet(x, timestep, **given)
         return found
 
@@ -114,15 +115,16 @@ class StableDiffusion(LatentPipeline):
     def _conditions(
         self, texts: Sequence[str], negative: Any, guidance: float, latent: tuple[int, int]
     ) -> dict[str, Any]:
+        others = negatives_of(negative, len(texts), guidance)
         context, pooled = self._encoded(texts)
         found: dict[str, Any] = {}
-        if guidance > 1:
-            no_context, no_pooled = self._encoded(negatives_of(negative, len(texts)))
+        if others:
+            no_context, no_pooled = self._encoded(others)
             if negative is None and self.empty_is_zero:
                 no_context, no_pooled = no_context * 0, no_pooled * 0
             context = wg.concat([no_context, context], axis=0)
             pooled = wg.concat([no_pooled, pooled], axis=0)
-            found["scale"] = float(guidance)
+            found["scale"] = guidance
         found["context"] = context
         return found | self.extras(context.shape[0], pooled, latent, guidance)
 
@@ -151,40 +153,47 @@ class StableDiffusion(LatentPipeline):
         states = [each.every[-2] if self.is_large else each.last for each in found]
         return wg.concat(states, axis=-1), found[-1].pooled
 
+    def _check_mask(self, picture: Any, mask: Any) -> None:
+        if self.fills_holes and (picture is None or mask is None):
+            raise wg.ArgumentError("the network fills holes of pictures: give picture= and mask=")
+        if mask is not None and picture is None:
+            raise wg.ArgumentError("a mask says what of a picture is made anew: give picture= too")
+
+    @property
+    def fills_holes(self) -> bool:
+        """Whether the network was trained to fill holes: it is told of them, and of what is around them."""
+        return self.unet.config.in_channels == MASKED_CHANNELS
+
     def _begun(
         self, picture: Any, mask: Any, noise: wg.Tensor, schedule: Schedule, begin: int
     ) -> tuple[_Begun, dict[str, Any]]:
-        """A picture with the noise of step `begin`; what keeps its parts outside of a mask."""
-        height, width = noise.shape[2:]
-        values = resized(as_values(picture, self.device), height * self.vae.factor, width * self.vae.factor)
+        """A picture with the noise of step `begin`; what keeps or tells what is outside of a mask."""
+        sides = tuple(each * self.vae.factor for each in noise.shape[2:])
+        values = resized(as_values(picture, self.device), *sides)
         original = wg.broadcast_to(self._latents_of(values), noise.shape)
         by_picture, by_noise = schedule.noised[begin]
         x = original * by_picture + noise * by_noise
         if mask is None:
             return _Begun(x, begin), {}
-        hole = self._hole(mask, height, width)
-        keep = _keeper(original, noise, hole, schedule.noised)
-        return _Begun(x, begin, keep), self._masked_conditions(values, hole, noise.shape)
+        x = x if begin else noise * schedule.start  # all of the hole anew: nothing of it is looked at
+        hole = _nearest(as_hole(mask, self.device), sides)
+        small = _nearest(hole, noise.shape[2:])
+        if self.fills_holes:
+            around = self._latents_of(values * (1 - hole))
+            return _Begun(x, begin), {"around": wg.concat([small, around], axis=1)}
+        return _Begun(x, begin, _keeper(original, noise, small, schedule.noised)), {}
 
     def _latents_of(self, values: wg.Tensor) -> wg.Tensor:
         encoded = self.vae.encode(values)
         return self.vae.scaled(encoded if isinstance(encoded, wg.Tensor) else encoded.mode())
 
-    def _hole(self, mask: Any, height: int, width: int) -> wg.Tensor:
-        values = wg.mean(as_values(mask, self.device), axis=1, keepdims=True)
-        small = wg.nn.functional.interpolate(values, size=(height, width), mode="nearest")
-        return (small > 0).astype(wg.float32)
-
-    def _masked_conditions(self, values: wg.Tensor, hole: wg.Tensor, shape: Sequence[int]) -> dict[str, Any]:
-        if self.unet.config.in_channels != MASKED_CHANNELS:
-            return {}
-        large = wg.nn.functional.interpolate(hole, size=tuple(values.shape[2:]), mode="nearest")
-        around = self._latents_of(values * (1 - large))
-        both = wg.concat([hole, around], axis=1)
-        return {"around": wg.broadcast_to(both, (2 * shape[0], *both.shape[1:]))}
-
 
 _FOR_UNET = frozenset({"context", "pooled", "sizes", "guidance"})
+
+
+def _nearest(values: wg.Tensor, sides: Sequence[int]) -> wg.Tensor:
+    found: wg.Tensor = wg.nn.functional.interpolate(values, size=tuple(sides), mode="nearest")
+    return found
 
 
 def _keeper(original: wg.Tensor, noise: wg.Tensor, hole: wg.Tensor, noised: Sequence[Any]) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import webgrad as wg
 
 from ...arrays import Array, np
-from .asked import noise_of
+from .asked import noise_of, strength_of, whole_of
 from .denoising import last_of
 from .latents import Preview
 from .pictures import as_values, resized
@@ -62,14 +62,15 @@ class Terrain:
         steps: int = 1,
         seed: int | None = None,
         picture: Any = None,
-        strength: float = 0.8,
+        strength: float | None = None,
         noise: wg.Tensor | None = None,
     ) -> Iterator[Preview]:
         """`count` landscapes after the only step; `classes` are difficulties, drawn where none are given.
 
         `picture` is one whose shades are heights to begin with; the closer `strength` is to 1, the less of
-        it is left.
+        it is left (0.8 if none is given).
         """
+        count, share = whole_of(count, "count"), strength_of(strength, picture)
         if steps != 1:
             raise wg.ArgumentError(f"a consistency model of heights takes 1 step, not {steps}")
         generator = wg.random.Generator(seed)
@@ -77,7 +78,7 @@ class Terrain:
         sigma = MOST_NOISE
         noisy = noise * sigma
         if picture is not None:
-            sigma = LEAST_NOISE * (MOST_NOISE / LEAST_NOISE) ** strength
+            sigma = LEAST_NOISE * (MOST_NOISE / LEAST_NOISE) ** share
             noisy = noise * sigma + self._heights_of(picture)
         levels = self._levels(classes, count, generator)
         with wg.no_grad():

@@ -13,10 +13,10 @@ import webgrad as wg
 
 from ...arrays import Array
 from ..schedulers import DDIM
-from .asked import noise_of
+from .asked import noise_of, number_of, size_of, whole_of
 from .classes import Classes, Labels, labels_of, numbers_of
 from .denoising import Denoiser, last_of, with_guidance
-from .latents import Preview
+from .latents import Preview, previews_of
 
 __all__ = ["Unconditional", "from_parts"]
 
@@ -62,13 +62,14 @@ class Unconditional:
 
         `guidance` is how much a class counts, for networks that know what no class is; 1 is as they are.
         """
+        count = whole_of(count, "count")
         conditions = self.conditions(classes, count, guidance)
         generator = wg.random.Generator(seed)
         schedule = self.scheduler.schedule(steps)
-        shape = (count, self.unet.config.in_channels, *(size or self.size))
+        shape = (count, self.unet.config.in_channels, *size_of(size, self.size))
         noise = noise_of(noise, shape, generator, self.device)
-        for moment in self._denoiser.run(noise * schedule.start, schedule, conditions, generator):
-            yield Preview(moment.step, moment.steps, moment.latents, self)
+        moments = self._denoiser.run(noise * schedule.start, schedule, conditions, generator)
+        yield from previews_of(moments, self)
 
     def __call__(self, count: int = 1, **options: Any) -> Array:
         """Pictures: bytes (count, height, width, channels). The options are those of `steps`."""
@@ -79,20 +80,19 @@ class Unconditional:
         known, no_class = self.unet.config.num_class_embeds, self.no_class
         if classes is not None and self.unet.class_embedding is None:
             raise wg.ArgumentError(f"the network knows no classes, and it was asked for {classes!r}")
-        if classes is None and no_class is None:
-            if guidance != 1:
-                raise wg.ArgumentError(f"guidance {guidance:g} is for pictures of a class: give classes=")
+        guidance = number_of(guidance, "guidance")
+        if classes is None and guidance != 1:
+            raise wg.ArgumentError(f"guidance {guidance:g} is for pictures of a class: give classes=")
+        wanted = no_class if classes is None else classes
+        if wanted is None:
             return {}
-        if classes is None:
-            numbers, guidance = [no_class or 0] * count, 1.0
-        else:
-            numbers = numbers_of(self.labels, classes, count, known)
+        numbers = numbers_of(self.labels, wanted, count, known)
         if guidance == 1:
             return {"classes": wg.asarray(numbers, dtype=wg.int32, device=self.device)}
         if no_class is None:
             raise wg.ArgumentError(f"guidance {guidance:g} needs a network that knows what no class is")
         both = wg.asarray([no_class] * count + numbers, dtype=wg.int32, device=self.device)
-        return {"classes": both, "scale": float(guidance)}
+        return {"classes": both, "scale": guidance}
 
     def decoded(self, latents: wg.Tensor) -> wg.Tensor:
         """The pictures themselves."""

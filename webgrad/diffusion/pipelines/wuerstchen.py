@@ -18,9 +18,9 @@ from ..prompts import Prompts
 from ..schedulers import DDPMWuerstchen
 from ..text_encoders import CLIPText
 from ..wuerstchen import DiffNeXt, Prior
-from .asked import negatives_of, noise_of, texts_of
-from .denoising import Denoiser, guided, last_of
-from .latents import Preview, pictures_of
+from .asked import check_noise, negatives_of, noise_of, number_of, size_of, texts_of
+from .denoising import Denoiser, last_of, with_guidance
+from .latents import Preview, pictures_of, previews_of
 
 __all__ = [
     "Wuerstchen",
@@ -32,6 +32,7 @@ __all__ = [
     "prior_alone",
 ]
 
+USUAL_SIZE = (1024, 1024)  # height and width
 MOST_PIXELS = 1 << 14  # along a side
 LIMITS = {"resolution_multiple": (1, 1000), "latent_dim_scale": (1, 1000)}  # of settings that make sizes
 
@@ -42,7 +43,7 @@ class _Stage:
     def __init__(self, prompts: Prompts, encoder: CLIPText, network: Any, scheduler: Any) -> None:
         self.prompts, self.encoder, self.network = prompts, encoder, network
         self.scheduler: DDPMWuerstchen = scheduler or DDPMWuerstchen()
-        self._plain, self._guided = Denoiser(self._predict), Denoiser(self._predict_guided)
+        self._denoiser = Denoiser(with_guidance(self._predict))
         self._encode = wg.jit(lambda ids, seen: self.encoder(ids, seen).last)
 
     @property
@@ -50,17 +51,15 @@ class _Stage:
         """Where the networks are."""
         return self.encoder.text_model.embeddings.token_embedding.weight.device
 
-    def _states(self, prompt: str | Sequence[str], negative: Any, guidance: float) -> tuple[wg.Tensor, int]:
-        """The states of prompts, behind those of negative ones if these count; how many pictures it is."""
-        texts = texts_of(prompt)
-        found = self._encoded(texts)
-        if guidance <= 1:
-            return found, len(texts)
-        others = negatives_of(negative, len(texts))
-        return wg.concat([self._encoded(others), found], axis=0), len(texts)
+    def check(self, noise: wg.Tensor | None, shape: tuple[int, ...], steps: int) -> None:
+        """Raise for noise of another shape and for steps that there are not, before anything is computed."""
+        check_noise(noise, shape)
+        self.scheduler.schedule(steps)
 
-    def _encoded(self, texts: Sequence[str]) -> wg.Tensor:
-        ids, seen = (wg.asarray(each, device=self.device) for each in self.prompts.tokens(texts))
+    def _states(self, texts: Sequence[str], negative: Any, guidance: float) -> wg.Tensor:
+        """The states of prompts, behind those of negative ones if these count."""
+        every = [*negatives_of(negative, len(texts), guidance), *texts]
+        ids, seen = (wg.asarray(each, device=self.device) for each in self.prompts.tokens(every))
         found: wg.Tensor = self._encode(ids, seen)
         return found
 
@@ -68,16 +67,12 @@ class _Stage:
         found: wg.Tensor = self.network(x, time, *conditions["told"])
         return found
 
-    def _predict_guided(self, x: wg.Tensor, time: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
-        return guided(self._predict(wg.concat([x, x], axis=0), time, conditions), conditions["scale"])
-
     def _run(
         self, x: wg.Tensor, told: Sequence[Any], steps: int, guidance: float, generator: Any
     ) -> Iterator[Preview]:
-        conditions = {"told": tuple(told), "scale": float(guidance)}
-        denoiser = self._plain if guidance <= 1 else self._guided
-        for moment in denoiser.run(x, self.scheduler.schedule(steps), conditions, generator):
-            yield Preview(moment.step, moment.steps, moment.latents, self)
+        conditions = {"told": tuple(told)} | ({"scale": guidance} if guidance > 1 else {})
+        moments = self._denoiser.run(x, self.scheduler.schedule(steps), conditions, generator)
+        yield from previews_of(moments, self)
 
 
 class WuerstchenPrior(_Stage):
@@ -108,7 +103,7 @@ class WuerstchenPrior(_Stage):
         steps: int = 60,
         guidance: float = 4.0,
         seed: int | None = None,
-        size: tuple[int, int] = (1024, 1024),
+        size: tuple[int, int] = USUAL_SIZE,
         noise: wg.Tensor | None = None,
     ) -> Iterator[Preview]:
         """What there is after each step; `latents_of` the last preview is what the decoder takes."""
@@ -127,10 +122,14 @@ class WuerstchenPrior(_Stage):
 
     def places(self, size: tuple[int, int]) -> tuple[int, int]:
         """How many places there are of a picture of this height and width."""
-        height, width = size
-        if not all(1 <= each <= MOST_PIXELS for each in size):
+        height, width = size_of(size, USUAL_SIZE)
+        if max(height, width) > MOST_PIXELS:
             raise wg.ArgumentError(f"a picture's sides are 1 to {MOST_PIXELS:,} here, not {size}")
         return math.ceil(height / self.resolution_multiple), math.ceil(width / self.resolution_multiple)
+
+    def shape_of(self, count: int, size: tuple[int, int]) -> tuple[int, ...]:
+        """The latents' of so many pictures of this height and width."""
+        return (count, self.network.config.c_in, *self.places(size))
 
     def _drawn(
         self,
@@ -143,9 +142,11 @@ class WuerstchenPrior(_Stage):
         size: tuple[int, int],
         noise: wg.Tensor | None,
     ) -> Iterator[Preview]:
+        texts, guidance = texts_of(prompt), number_of(guidance, "guidance")
+        shape = self.shape_of(len(texts), size)
+        self.check(noise, shape, steps)
         with wg.no_grad():
-            states, count = self._states(prompt, negative, guidance)
-            shape = (count, self.network.config.c_in, *self.places(size))
+            states = self._states(texts, negative, guidance)
             x = noise_of(noise, shape, generator, self.device)
         yield from self._run(x, (states,), steps, guidance, generator)
 
@@ -211,6 +212,10 @@ class WuerstchenDecoder(_Stage):
             )
         return height, width
 
+    def shape_of(self, count: int, places: Sequence[int]) -> tuple[int, ...]:
+        """The latents' of so many pictures, of so many places of the prior."""
+        return (count, self.network.config.c_in, *self.size_of(places))
+
     def sides(self, count: int = 6) -> list[int]:
         """The shortest sides that pictures have here."""
         found: list[int] = []
@@ -231,17 +236,18 @@ class WuerstchenDecoder(_Stage):
         *,
         noise: wg.Tensor | None,
     ) -> Iterator[Preview]:
+        texts, guidance, count = texts_of(prompt), number_of(guidance, "guidance"), latents.shape[0]
+        texts = texts * count if len(texts) == 1 else texts
+        if len(texts) != count:
+            raise wg.ArgumentError(f"there are {count} latents of the prior and {len(texts)} prompts")
+        shape = self.shape_of(count, latents.shape[2:])
+        self.check(noise, shape, steps)
         with wg.no_grad():
-            texts = texts_of(prompt)
-            count = latents.shape[0]
-            states, given = self._states(texts * count if len(texts) == 1 else texts, negative, guidance)
-            if given != count:
-                raise wg.ArgumentError(f"there are {count} latents of the prior and {given} prompts")
-            size = self.size_of(latents.shape[2:])
+            states = self._states(texts, negative, guidance)
             if guidance > 1:
                 latents = wg.concat([latents * 0, latents], axis=0)
-            told = self._conditions(latents, states, size=size)
-            x = noise_of(noise, (count, self.network.config.c_in, *size), generator, self.device)
+            told = self._conditions(latents, states, size=shape[2:])
+            x = noise_of(noise, shape, generator, self.device)
         yield from self._run(x, told, steps, guidance, generator)
 
     @wg.no_grad()
@@ -272,26 +278,32 @@ class Wuerstchen:
         steps: int = 12,
         guidance: float = 0.0,
         seed: int | None = None,
-        size: tuple[int, int] = (1024, 1024),
+        size: tuple[int, int] = USUAL_SIZE,
         prior_noise: wg.Tensor | None = None,
         noise: wg.Tensor | None = None,
     ) -> Iterator[Preview]:
         """What there is after each step of the prior, and after each one of the decoder.
 
         Previews of the prior show where things will be, in three of its channels. The noises stand for what
-        a seed draws.
+        a seed draws. A negative prompt counts in stages whose guidance is above 1.
         """
+        texts, size = texts_of(prompt), size_of(size, USUAL_SIZE)
+        prior_guidance = number_of(prior_guidance, "prior_guidance")
+        guidance = number_of(guidance, "guidance")
+        negatives_of(negative, len(texts), max(prior_guidance, guidance))
         self._check_size(size)
+        self.decoder.check(noise, self.decoder.shape_of(len(texts), self.prior.places(size)), steps)
         generator = wg.random.Generator(seed)
+        of_prior, of_decoder = (negative if each > 1 else None for each in (prior_guidance, guidance))
         preview = None
         for preview in self.prior._drawn(
-            prompt, negative, prior_steps, prior_guidance, generator, size=size, noise=prior_noise
+            texts, of_prior, prior_steps, prior_guidance, generator, size=size, noise=prior_noise
         ):
             yield Preview(preview.step, prior_steps + steps, preview.latents, self.prior)
         assert preview is not None  # of at least one step
         latents = self.prior.latents_of(preview).to_device(self.device)
         for preview in self.decoder._drawn(
-            latents, prompt, negative, steps, guidance, generator, noise=noise
+            latents, texts, of_decoder, steps, guidance, generator, noise=noise
         ):
             yield Preview(prior_steps + preview.step, prior_steps + steps, preview.latents, self.decoder)
 
