@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -224,3 +227,21 @@ def test_sizes_under_a_folder(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").write_bytes(bytes(5))
     (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
     assert sum(sizes_under(tmp_path)) == 5
+
+
+def test_sizes_under_a_folder_of_which_another_process_removes_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("gone", "kept"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_bytes(b"abc")
+    scan = os.scandir
+
+    def removing(path: Any) -> Any:
+        if not isinstance(path, int) and Path(path).name == "gone":
+            shutil.rmtree(path)
+        return scan(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", removing)
+        assert sizes_under(tmp_path) == [3]

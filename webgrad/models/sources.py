@@ -8,8 +8,10 @@ become files of the model. Only formats that nothing is executed from are ever c
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -298,11 +300,10 @@ class Meter:
 
 
 def sizes_under(folder: Path) -> list[int]:
-    """The lengths of all files under a folder, some of which may vanish meanwhile."""
+    """The lengths of all files under a folder, some of which may vanish meanwhile, as whole folders may."""
     found = []
-    for path in folder.rglob("*"):
-        try:
-            found.append(path.stat().st_size if path.is_file() else 0)
-        except OSError:
-            continue
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                found.append(Path(parent, name).stat().st_size)
     return found
