@@ -141,6 +141,16 @@ def test_what_is_no_path(given: Any, folder: Path) -> None:
         weight(folder, given)
 
 
+@pytest.mark.parametrize("scale", [float("nan"), float("inf"), -float("inf"), 10**400, True])
+def test_a_scale_is_a_finite_number(scale: float, folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(
+        wg.ArgumentError, match=r"lora\.safetensors counts .* times, which is no finite number"
+    ):
+        weight(folder, (file(tmp_path, pair()), scale))
+    with pytest.raises(wg.ArgumentError, match="which is no finite number"):
+        weight(folder, [(file(tmp_path, pair()), scale)])
+
+
 def test_a_file_that_is_not_there(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(wg.ModelFileError, match="nothing"):
         weight(folder, tmp_path / "nothing.safetensors")

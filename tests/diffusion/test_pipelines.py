@@ -216,6 +216,21 @@ def test_guidance_is_by_what_no_class_gives() -> None:
             net(1, guidance=2.0)
 
 
+def test_what_is_refused_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    class OfOnesOwn(wg.diffusion.DDIM):
+        pass
+
+    class Network(wg.diffusion.UNet2D):
+        pass
+
+    pipe = pipeline()
+    mine = wg.diffusion.Unconditional(Network(pipe.unet.config), pipe.scheduler)
+    for each, name in ((pipe.with_scheduler(OfOnesOwn()), "OfOnesOwn"), (mine, "Network")):
+        with pytest.raises(wg.ArgumentError, match=f"that diffusers has, and {name} is none"):
+            wg.diffusion.save(each, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
 def test_a_saved_folder_gives_the_same_pictures(tmp_path: Path) -> None:
     pipe = of_classes()
     wanted = pipe(2, steps=2, seed=0, classes=[0, 1], guidance=2.0)

@@ -202,3 +202,12 @@ def test_times_of_dpm_solver_that_training_has_not() -> None:
         solver(timestep_spacing="leading", steps_offset=900).schedule(5)
     with pytest.raises(wg.ArgumentError, match="steps are 1 to 0 here, not 5"):
         solver(timestep_spacing="trailing", lambda_min_clipped=99.0).schedule(5)
+
+
+@pytest.mark.parametrize("spaced", ["use_karras_sigmas", "use_exponential_sigmas"])
+def test_levels_that_are_spaced_anew_end_where_settings_say(spaced: str) -> None:
+    scheduler = SAMPLERS["Euler"](**{spaced: True}, sigma_min=0.25, sigma_max=20.0)
+    levels = [noise for _, noise in scheduler.schedule(6).noised]
+    assert (levels[0], levels[-1]) == (pytest.approx(20.0), pytest.approx(0.25))
+    with pytest.raises(wg.ModelFileError, match=r"fall from sigma_max to sigma_min, not 1\.0 to 2\.0"):
+        SAMPLERS["Euler"](**{spaced: True}, sigma_min=2.0, sigma_max=1.0).schedule(6)

@@ -24,6 +24,7 @@ from .weights import Rules, own_name
 __all__ = ["Lora", "loras_of"]
 
 FOLDER_FILE = "pytorch_lora_weights.safetensors"  # of a folder that diffusers wrote
+LARGEST_SCALE = 2.0**127  # float32 has numbers up to here
 # What tensors of a pair are called at their ends: (pattern, which of the two, what stands for it in the name)
 _ENDS: tuple[tuple[str, str, str], ...] = (
     (r"\.processor\.(to_[qkv])_lora\.(down|up)\.weight$", r"\2", r".\1"),
@@ -156,6 +157,8 @@ def _is_scaled(given: Any) -> bool:
 def _opened(path: Any, scale: float) -> Lora:
     if not isinstance(path, str | os.PathLike):
         raise wg.ArgumentError(f"lora is a path, (path, scale) or a list of these, not {path!r}")
+    if isinstance(scale, bool) or not abs(scale) < LARGEST_SCALE:
+        raise wg.ArgumentError(f"lora: {path} counts {scale!r:.40} times, which is no finite number")
     file = Path(path)
     file = file / FOLDER_FILE if file.is_dir() else file
     pairs: dict[str, _Pair] = {}

@@ -42,42 +42,51 @@ def save(pipe: Unconditional, path: str | os.PathLike[str]) -> Path:
     if not isinstance(pipe, Unconditional):
         raise wg.ArgumentError(f"save writes pipelines of the class Unconditional, not {type(pipe).__name__}")
     folder = Path(path)
+    scheduler, network = _name_of_scheduler(pipe.scheduler), _name_of_network(pipe.unet)
+    _check_alone(folder / "unet")
     name = "DDIMPipeline" if isinstance(pipe.scheduler, DDIM) else "DDPMPipeline"
     index: dict[str, Any] = {"_class_name": name}
     if pipe.labels:
         index["id2label"] = {str(number): label for number, label in pipe.labels.items()}
-    index["scheduler"] = ["diffusers", _save_scheduler(pipe.scheduler, folder / "scheduler")]
-    index["unet"] = ["diffusers", _save_part(pipe.unet, folder / "unet")]
+    index["scheduler"], index["unet"] = ["diffusers", scheduler], ["diffusers", network]
+    _write(folder / "scheduler" / "scheduler_config.json", _settings(scheduler, pipe.scheduler))
+    _write(folder / "unet" / "config.json", _settings(network, pipe.unet.config))
+    wg.io.save(folder / "unet" / WEIGHTS, pipe.unet.state_dict(), {"format": "pt"})
     _write(folder / "model_index.json", index)
     return folder
 
 
-def _save_scheduler(scheduler: Any, folder: Path) -> str:
-    name = next(name for name, kind in BY_CLASS.items() if kind is type(scheduler))
-    _write(folder / "scheduler_config.json", {"_class_name": name, **_settings(scheduler)})
-    return name
+def _name_of_scheduler(scheduler: Any) -> str:
+    found = [name for name, kind in BY_CLASS.items() if kind is type(scheduler)]
+    if not found:
+        raise wg.ArgumentError(
+            f"save writes schedulers that diffusers has, and {type(scheduler).__name__} is none"
+        )
+    return found[0]
 
 
-def _save_part(module: nn.Module, folder: Path) -> str:
-    name = next((name for name, row in PARTS.items() if row.module is type(module)), None)
-    if name is None:
+def _name_of_network(module: nn.Module) -> str:
+    found = [name for name, row in PARTS.items() if row.module is type(module)]
+    if not found:
         raise wg.ArgumentError(
             f"save writes networks that diffusers has, and {type(module).__name__} is none"
         )
-    others = [each.name for each in sorted(folder.glob("*.safetensors")) if each.name != WEIGHTS]
-    if others:
-        raise wg.ModelFileError(f"{folder} has other weights already, which would be read too: {others[0]}")
     if any(isinstance(each, QuantisedLinear | QuantisedConv2d) for each in module.modules()):
         raise wg.ArgumentError(
             "weights in blocks are not written: load the model without blocks, and save it"
         )
-    _write(folder / "config.json", {"_class_name": name, **_settings(module.config)})
-    wg.io.save(folder / WEIGHTS, module.state_dict(), {"format": "pt"})
-    return name
+    return found[0]
 
 
-def _settings(record: Any) -> dict[str, Any]:
-    return {each.name: getattr(record, each.name) for each in fields(record)}
+def _check_alone(folder: Path) -> None:
+    """Raise where other weights are that would be read too."""
+    others = [each.name for each in sorted(folder.glob("*.safetensors")) if each.name != WEIGHTS]
+    if others:
+        raise wg.ModelFileError(f"{folder} has other weights already, which would be read too: {others[0]}")
+
+
+def _settings(name: str, record: Any) -> dict[str, Any]:
+    return {"_class_name": name, **{each.name: getattr(record, each.name) for each in fields(record)}}
 
 
 def _write(path: Path, settings: Mapping[str, Any]) -> None:

@@ -10,6 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+import webgrad as wg
+
 from ...arrays import Array, np
 from ..configs import Idle
 from .noise_levels import (
@@ -44,26 +46,16 @@ class _Levels(Training):
     def _last(self, shares: Array) -> float:
         return 0.0 if self.final_sigmas_type == "zero" else float(np.sqrt((1 - shares[0]) / shares[0]))
 
-    def _respaced(self, shares: Array, times: Array, levels: Array) -> tuple[Array, Array]:
-        if not (self.use_karras_sigmas or self.use_exponential_sigmas):
-            return times, levels
-        spaced = karras if self.use_karras_sigmas else exponential
-        levels = spaced(float(levels[0]), float(levels[-1]), len(levels))
-        return times_of_levels(shares, levels), levels
-
 
 @dataclass(frozen=True)
 class Euler(_Levels):
     """One straight step from each level to the next."""
 
     interpolation_type: str = "linear"
+    sigma_min: float | None = None  # where levels that are spaced anew end and begin
+    sigma_max: float | None = None
 
-    idle: ClassVar[Idle] = {
-        **_Levels.idle,
-        "timestep_type": ("discrete",),
-        "sigma_min": (),
-        "sigma_max": (),
-    }
+    idle: ClassVar[Idle] = {**_Levels.idle, "timestep_type": ("discrete",)}
 
     def schedule(self, steps: int) -> Schedule:
         """The rows of so many steps."""
@@ -82,6 +74,19 @@ class Euler(_Levels):
             start=math.hypot(widest, 1.0) if leading else widest,
             noised=[(1.0, float(each)) for each in levels],
         )
+
+    def _respaced(self, shares: Array, times: Array, levels: Array) -> tuple[Array, Array]:
+        if not (self.use_karras_sigmas or self.use_exponential_sigmas):
+            return times, levels
+        first = float(levels[0]) if self.sigma_max is None else self.sigma_max
+        last = float(levels[-1]) if self.sigma_min is None else self.sigma_min
+        if first < last:
+            raise wg.ModelFileError(
+                f"levels of noise fall from sigma_max to sigma_min, not {first} to {last}"
+            )
+        spaced = karras if self.use_karras_sigmas else exponential
+        levels = spaced(first, last, len(levels))
+        return times_of_levels(shares, levels), levels
 
     def _row(self, time: float, level: float, following: float) -> Row:
         return _euler_row(self.prediction_type, time, level, following, 0.0)
