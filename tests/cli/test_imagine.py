@@ -15,6 +15,8 @@ import webgrad as wg
 from tests.diffusion.test_pipelines import SMALL
 from tests.onnx.tfjs import unet
 from webgrad.cli import imagine, main
+from webgrad.cli.diffusion_pictures import Run, in_grid
+from webgrad.cli.diffusion_settings import arguments_of, texts_of
 
 LABELS = ["T-shirt", "Sandal", "Ankle boot"]
 
@@ -204,12 +206,12 @@ def test_settings_are_all_that_made_a_picture(classes: Path) -> None:
 
     words = ["a boot", "--model", "folder/of", "--prior", "another/one", "--dtype", "q8_0", "--steps", "4"]
     options = imagine._parser().parse_args(words)
-    told = imagine._settings(options, Pipe(), {"prompt": ["a boot"], "steps": 4}, 5)["parameters"]
+    told = texts_of(options, Pipe(), {"prompt": ["a boot"], "steps": 4}, 5)["parameters"]
     assert told == (
         "a boot\nSteps: 4, Guidance: 7.5, Size: 16x8, Dtype: q8_0, Seed: 5, Model: of, Prior: one, "
         f"Version: webgrad {wg.__version__}"
     )
-    begun = imagine._settings(options, Pipe(), {"prompt": ["a boot"], "picture": np.zeros(1)}, 5)
+    begun = texts_of(options, Pipe(), {"prompt": ["a boot"], "picture": np.zeros(1)}, 5)
     assert "Size: 16x8, Strength: 0.8, " in begun["parameters"]
 
 
@@ -255,7 +257,7 @@ def test_speed_is_of_steps_and_not_of_files(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr("time.perf_counter", lambda: now)
     monkeypatch.setattr(wg.io, "write_picture", lambda *given: later(100.0))
-    run = imagine._Run([tmp_path / "a.png"], None, {}, every=1)
+    run = Run([tmp_path / "a.png"], None, {}, every=1)
     assert run.follow(previews(), show=False) == 0
     assert (run.taken, run.first, run.seconds) == (4, 5.0, 8.0)
     assert run.speed == 1.0
@@ -269,7 +271,7 @@ def test_memory_is_that_of_the_models_device(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_pictures_beside_and_below_each_other() -> None:
     pictures = np.arange(6, dtype=np.uint8).reshape(6, 1, 1, 1)
-    assert imagine.in_grid(pictures, 3)[:, :, 0].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert in_grid(pictures, 3)[:, :, 0].tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 @pytest.mark.parametrize("given", [{}, {"prompt": "a hen"}])
@@ -280,7 +282,7 @@ def test_a_second_stage_alone_needs_the_first(given: dict[str, Any]) -> None:
     with pytest.raises(
         wg.ArgumentError, match="m is the second stage of a model in two folders: give --prior"
     ):
-        imagine._arguments(Decoder(), "m", given, 1)
+        arguments_of(Decoder(), "m", given, 1)
 
 
 def test_guidance_of_two_stages_is_that_of_the_first() -> None:
@@ -289,7 +291,7 @@ def test_guidance_of_two_stages_is_that_of_the_first() -> None:
             self, prompt: str, *, prior_guidance: float = 4.0, guidance: float = 0.0, size: Any = None
         ) -> None: ...
 
-    found = imagine._arguments(Stages(), "m", {"prompt": "a hen", "guidance": 3.0}, 1)
+    found = arguments_of(Stages(), "m", {"prompt": "a hen", "guidance": 3.0}, 1)
     assert found == {"prompt": ["a hen"], "prior_guidance": 3.0}
 
 
@@ -298,8 +300,8 @@ def test_a_prompt_is_asked_for(classes: Path) -> None:
         def steps(self, prompt: str, *, negative: str | None = None, size: Any = None) -> None: ...
 
     with pytest.raises(wg.ArgumentError, match="m needs a PROMPT"):
-        imagine._arguments(Pipe(), "m", {}, 2)
-    found = imagine._arguments(Pipe(), "m", {"prompt": "a boot", "size": (8, 16)}, 2)
+        arguments_of(Pipe(), "m", {}, 2)
+    found = arguments_of(Pipe(), "m", {"prompt": "a boot", "size": (8, 16)}, 2)
     assert found == {"prompt": ["a boot", "a boot"], "size": (8, 16)}
 
 
