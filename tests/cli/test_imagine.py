@@ -143,7 +143,16 @@ def test_models_that_are_not_there(
 
 
 @pytest.mark.parametrize(
-    "words", [["--grid", "4"], ["--size", "0x8"], ["--strength", "2"], ["--grid", "99x99"]]
+    "words",
+    [
+        ["--grid", "4"],
+        ["--size", "0x8"],
+        ["--strength", "2"],
+        ["--grid", "99x99"],
+        ["--count", "1025"],
+        ["--strength", "0.5"],
+        ["--mask", "hole.png"],
+    ],
 )
 def test_options_out_of_range(words: list[str], classes: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:

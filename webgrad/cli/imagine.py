@@ -34,7 +34,10 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     columns, rows = options.grid or (options.count, 1)
     if columns * rows > MOST_AT_ONCE:
-        parser.error(f"--grid {columns}x{rows} is more than {MOST_AT_ONCE} pictures at once")
+        parser.error(f"--count and --grid are of at most {MOST_AT_ONCE} pictures, not {columns * rows}")
+    for name in ("mask", "strength"):
+        if getattr(options, name) is not None and options.from_ is None:
+            parser.error(f"--{name} says what of a picture is made anew: give --from too")
     wg.open_device(options.device)  # one that is not there is told of before all the work
     wg.io.check_writable(options.output, (".png",))
     given = {name: getattr(options, name) for name in ARGUMENTS if getattr(options, name) is not None}
