@@ -13,6 +13,7 @@ import pytest
 
 import webgrad as wg
 from tests.diffusion.test_pipelines import SMALL
+from tests.diffusion.test_wuerstchen import pipeline
 from tests.onnx.tfjs import unet
 from webgrad.cli import imagine, main
 from webgrad.cli.diffusion_pictures import Run, in_grid
@@ -302,6 +303,18 @@ def test_guidance_of_two_stages_is_that_of_the_first() -> None:
 
     found = arguments_of(Stages(), "m", {"prompt": "a hen", "guidance": 3.0}, 1)
     assert found == {"prompt": ["a hen"], "prior_guidance": 3.0}
+
+
+def test_two_stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = pipeline()
+    monkeypatch.setattr(wg.diffusion, "load", lambda *given, **options: pipe)
+    words = ["--model", tmp_path, "--prior", tmp_path, "--size", "256x128", "--steps", 1, "--prior-steps", 2]
+    file = tmp_path / "a.png"
+    assert run("a hen", *words, "--guidance", 3, "--seed", 4, "--output", file) == 0
+    given: Any = {"size": (128, 256), "steps": 1, "prior_steps": 2, "prior_guidance": 3.0, "seed": 4}
+    assert (wg.io.read_picture(file) == pipe("a hen", **given)[0]).all()
+    told = "Prior steps: 2, Prior guidance: 3.0, Steps: 1, Guidance: 0.0, Size: 256x128, "
+    assert told in wg.io.picture_texts(file)["parameters"]
 
 
 def test_a_prompt_is_asked_for(classes: Path) -> None:
