@@ -13,8 +13,11 @@ import pytest
 
 import webgrad as wg
 from tests.diffusion.test_pipelines import SMALL
+from tests.diffusion.test_wuerstchen import pipeline
 from tests.onnx.tfjs import unet
 from webgrad.cli import imagine, main
+from webgrad.cli.diffusion_pictures import Run, in_grid
+from webgrad.cli.diffusion_settings import arguments_of, texts_of
 
 LABELS = ["T-shirt", "Sandal", "Ankle boot"]
 
@@ -141,7 +144,16 @@ def test_models_that_are_not_there(
 
 
 @pytest.mark.parametrize(
-    "words", [["--grid", "4"], ["--size", "0x8"], ["--strength", "2"], ["--grid", "99x99"]]
+    "words",
+    [
+        ["--grid", "4"],
+        ["--size", "0x8"],
+        ["--strength", "2"],
+        ["--grid", "99x99"],
+        ["--count", "1025"],
+        ["--strength", "0.5"],
+        ["--mask", "hole.png"],
+    ],
 )
 def test_options_out_of_range(words: list[str], classes: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
@@ -204,12 +216,12 @@ def test_settings_are_all_that_made_a_picture(classes: Path) -> None:
 
     words = ["a boot", "--model", "folder/of", "--prior", "another/one", "--dtype", "q8_0", "--steps", "4"]
     options = imagine._parser().parse_args(words)
-    told = imagine._settings(options, Pipe(), {"prompt": ["a boot"], "steps": 4}, 5)["parameters"]
+    told = texts_of(options, Pipe(), {"prompt": ["a boot"], "steps": 4}, 5)["parameters"]
     assert told == (
         "a boot\nSteps: 4, Guidance: 7.5, Size: 16x8, Dtype: q8_0, Seed: 5, Model: of, Prior: one, "
         f"Version: webgrad {wg.__version__}"
     )
-    begun = imagine._settings(options, Pipe(), {"prompt": ["a boot"], "picture": np.zeros(1)}, 5)
+    begun = texts_of(options, Pipe(), {"prompt": ["a boot"], "picture": np.zeros(1)}, 5)
     assert "Size: 16x8, Strength: 0.8, " in begun["parameters"]
 
 
@@ -255,7 +267,7 @@ def test_speed_is_of_steps_and_not_of_files(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr("time.perf_counter", lambda: now)
     monkeypatch.setattr(wg.io, "write_picture", lambda *given: later(100.0))
-    run = imagine._Run([tmp_path / "a.png"], None, {}, every=1)
+    run = Run([tmp_path / "a.png"], None, {}, every=1)
     assert run.follow(previews(), show=False) == 0
     assert (run.taken, run.first, run.seconds) == (4, 5.0, 8.0)
     assert run.speed == 1.0
@@ -269,7 +281,7 @@ def test_memory_is_that_of_the_models_device(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_pictures_beside_and_below_each_other() -> None:
     pictures = np.arange(6, dtype=np.uint8).reshape(6, 1, 1, 1)
-    assert imagine.in_grid(pictures, 3)[:, :, 0].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert in_grid(pictures, 3)[:, :, 0].tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 @pytest.mark.parametrize("given", [{}, {"prompt": "a hen"}])
@@ -280,7 +292,7 @@ def test_a_second_stage_alone_needs_the_first(given: dict[str, Any]) -> None:
     with pytest.raises(
         wg.ArgumentError, match="m is the second stage of a model in two folders: give --prior"
     ):
-        imagine._arguments(Decoder(), "m", given, 1)
+        arguments_of(Decoder(), "m", given, 1)
 
 
 def test_guidance_of_two_stages_is_that_of_the_first() -> None:
@@ -289,8 +301,20 @@ def test_guidance_of_two_stages_is_that_of_the_first() -> None:
             self, prompt: str, *, prior_guidance: float = 4.0, guidance: float = 0.0, size: Any = None
         ) -> None: ...
 
-    found = imagine._arguments(Stages(), "m", {"prompt": "a hen", "guidance": 3.0}, 1)
+    found = arguments_of(Stages(), "m", {"prompt": "a hen", "guidance": 3.0}, 1)
     assert found == {"prompt": ["a hen"], "prior_guidance": 3.0}
+
+
+def test_two_stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = pipeline()
+    monkeypatch.setattr(wg.diffusion, "load", lambda *given, **options: pipe)
+    words = ["--model", tmp_path, "--prior", tmp_path, "--size", "256x128", "--steps", 1, "--prior-steps", 2]
+    file = tmp_path / "a.png"
+    assert run("a hen", *words, "--guidance", 3, "--seed", 4, "--output", file) == 0
+    given: Any = {"size": (128, 256), "steps": 1, "prior_steps": 2, "prior_guidance": 3.0, "seed": 4}
+    assert (wg.io.read_picture(file) == pipe("a hen", **given)[0]).all()
+    told = "Prior steps: 2, Prior guidance: 3.0, Steps: 1, Guidance: 0.0, Size: 256x128, "
+    assert told in wg.io.picture_texts(file)["parameters"]
 
 
 def test_a_prompt_is_asked_for(classes: Path) -> None:
@@ -298,8 +322,8 @@ def test_a_prompt_is_asked_for(classes: Path) -> None:
         def steps(self, prompt: str, *, negative: str | None = None, size: Any = None) -> None: ...
 
     with pytest.raises(wg.ArgumentError, match="m needs a PROMPT"):
-        imagine._arguments(Pipe(), "m", {}, 2)
-    found = imagine._arguments(Pipe(), "m", {"prompt": "a boot", "size": (8, 16)}, 2)
+        arguments_of(Pipe(), "m", {}, 2)
+    found = arguments_of(Pipe(), "m", {"prompt": "a boot", "size": (8, 16)}, 2)
     assert found == {"prompt": ["a boot", "a boot"], "size": (8, 16)}
 
 
