@@ -47,7 +47,7 @@ class ClassConditional(LatentPipeline):
         count, guidance = whole_of(count, "count"), number_of(guidance, "guidance")
         numbers = numbers_of(self.labels, classes, count, self.transformer.classes)
         generator, schedule = wg.random.Generator(seed), self.scheduler.schedule(steps)
-        noise = self._noise(noise, count, self.latent_size(size), generator)
+        noise = self._noise(noise, count, size, generator)
         none = [self.transformer.classes] * count if guidance > 1 else []
         conditions: dict[str, Any] = {
             "classes": wg.asarray([*none, *numbers], dtype=wg.int32, device=self.device)
