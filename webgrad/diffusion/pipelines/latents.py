@@ -11,9 +11,9 @@ import webgrad as wg
 from ...arrays import Array
 from ..autoencoders import AutoencoderKL, AutoencoderTiny, decode_tiles
 from ..schedulers import DDIM
-from .asked import noise_of, size_of
 from .denoising import Moment, last_of
 from .pictures import as_bytes
+from .requests import noise_of, size_of
 
 __all__ = ["LatentPipeline", "Preview", "pictures_of", "previews_of"]
 

@@ -14,9 +14,9 @@ from ..autoencoders import AutoencoderKL, AutoencoderTiny
 from ..prompts import Prompts
 from ..text_encoders import T5Encoder
 from ..transformers import PixArtTransformer
-from .asked import negatives_of, number_of, texts_of
 from .denoising import Denoiser, with_guidance
 from .latents import LatentPipeline, Preview, previews_of
+from .requests import negatives_of, number_of, texts_of
 
 __all__ = ["PixArt", "from_parts"]
 

@@ -17,10 +17,10 @@ from ..schedulers import Schedule, schedule_from
 from ..text_encoders import CLIPText
 from ..timesteps import sinusoids
 from ..unets import UNet2DCondition
-from .asked import negatives_of, number_of, strength_of, texts_of, whole_of
 from .denoising import Denoiser, with_guidance
 from .latents import LatentPipeline, Preview, previews_of
 from .pictures import as_hole, as_values, resized
+from .requests import negatives_of, number_of, strength_of, texts_of, whole_of
 
 __all__ = ["StableDiffusion", "from_parts"]
 

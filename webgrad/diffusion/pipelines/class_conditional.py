@@ -9,10 +9,10 @@ import webgrad as wg
 
 from ..autoencoders import AutoencoderKL, AutoencoderTiny
 from ..transformers import DiTTransformer
-from .asked import number_of, whole_of
 from .classes import Classes, Labels, labels_of, numbers_of
 from .denoising import Denoiser, with_guidance
 from .latents import LatentPipeline, Preview, previews_of
+from .requests import number_of, whole_of
 
 __all__ = ["ClassConditional", "from_parts"]
 
