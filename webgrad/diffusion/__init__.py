@@ -6,8 +6,8 @@ Like any other program this uses webgrad's public names only.
 from __future__ import annotations
 
 from .folder import load
+from .pipelines.class_conditional import ClassConditional
 from .pipelines.latents import Preview
-from .pipelines.of_classes import ClassConditional
 from .pipelines.pixart import PixArt
 from .pipelines.stable import StableDiffusion
 from .pipelines.terrain import Terrain

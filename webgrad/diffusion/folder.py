@@ -16,7 +16,7 @@ import webgrad as wg
 from .graphs import is_graph, load_graph
 from .lora import loras_of
 from .parts import PARTS, load_part, read_settings
-from .pipelines import of_classes, pixart, stable, unconditional, wuerstchen
+from .pipelines import class_conditional, pixart, stable, unconditional, wuerstchen
 from .pipelines.terrain import Terrain, is_terrain
 from .prompts import Prompts
 from .schedulers import BY_CLASS, scheduler_of
@@ -36,7 +36,7 @@ PIPELINES: Mapping[str, Make] = {
     "WuerstchenPriorPipeline": wuerstchen.prior_alone,
     "PixArtAlphaPipeline": pixart.from_parts,
     "PixArtSigmaPipeline": pixart.from_parts,
-    "DiTPipeline": of_classes.from_parts,
+    "DiTPipeline": class_conditional.from_parts,
     "DDPMPipeline": unconditional.from_parts,
     "DDIMPipeline": unconditional.from_parts,
 }

@@ -176,21 +176,13 @@ class LatentClassPainter(ClassPainter):
 
     def latents(self, layout: Layout) -> tuple[int, ...]:
         """The shape of an autoencoder's latents."""
-        return _latents(self.pipe, layout)
+        found: tuple[int, ...] = self.pipe.latent_shape(layout.count, (layout.height, layout.width))
+        return found
 
     def decoded(self, x: wg.Tensor) -> wg.Tensor:
         """The pictures of latents."""
-        return _decoded(self.pipe, x)
-
-
-def _latents(pipe: Any, layout: Layout) -> tuple[int, ...]:
-    size = pipe.latent_size((layout.height, layout.width))
-    return (layout.count, pipe.vae.config.latent_channels, *size)
-
-
-def _decoded(pipe: Any, x: wg.Tensor) -> wg.Tensor:
-    found: wg.Tensor = pipe.vae.decode(pipe.vae.unscaled(x))
-    return found
+        found: wg.Tensor = self.pipe.decoded_at_once(x)
+        return found
 
 
 class TextPainter:
@@ -269,7 +261,7 @@ class TextPainter:
 
     def latents(self, layout: Layout) -> tuple[int, ...]:
         """The shape of an autoencoder's latents."""
-        return _latents(self.pipe, layout)
+        return self.pipe.latent_shape(layout.count, (layout.height, layout.width))
 
     def examples(self, layout: Layout) -> dict[str, Any]:
         """How much the text counts."""
@@ -286,4 +278,4 @@ class TextPainter:
 
     def decoded(self, x: wg.Tensor) -> wg.Tensor:
         """The pictures of latents."""
-        return _decoded(self.pipe, x)
+        return self.pipe.decoded_at_once(x)

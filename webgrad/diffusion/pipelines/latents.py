@@ -11,9 +11,9 @@ import webgrad as wg
 from ...arrays import Array
 from ..autoencoders import AutoencoderKL, AutoencoderTiny, decode_tiles
 from ..schedulers import DDIM
-from .asked import noise_of, size_of
 from .denoising import Moment, last_of
 from .pictures import as_bytes
+from .requests import noise_of, size_of
 
 __all__ = ["LatentPipeline", "Preview", "pictures_of", "previews_of"]
 
@@ -56,7 +56,7 @@ class LatentPipeline:
     ) -> None:
         self.vae, self.scheduler = vae, scheduler or DDIM(clip_sample=False)
         self._sample_size, self._stride = sample_size or 64, stride
-        self._decode = wg.jit(lambda latents: self.vae.decode(self.vae.unscaled(latents)))
+        self._decode = wg.jit(self.decoded_at_once)
 
     @property
     def device(self) -> Any:
@@ -83,6 +83,15 @@ class LatentPipeline:
         """Pictures of latents, from -1 to 1; large ones are decoded in tiles."""
         return pictures_of(latents, self.vae, self._decode)
 
+    def decoded_at_once(self, latents: wg.Tensor) -> wg.Tensor:
+        """Pictures of latents, from -1 to 1, whatever their size."""
+        found: wg.Tensor = self.vae.decode(self.vae.unscaled(latents))
+        return found
+
+    def latent_shape(self, count: int, size: tuple[int, int] | None) -> tuple[int, ...]:
+        """The shape of the latents of so many pictures of a height and width."""
+        return (count, self.vae.config.latent_channels, *self.latent_size(size))
+
     def latent_size(self, size: tuple[int, int] | None) -> tuple[int, int]:
         """The size of the latents, checked."""
         height, width = size_of(size, self.size)
@@ -93,10 +102,11 @@ class LatentPipeline:
             )
         return height // self.vae.factor, width // self.vae.factor
 
-    def _noise(self, given: wg.Tensor | None, count: int, latent: tuple[int, int], generator: Any) -> Any:
+    def _noise(
+        self, given: wg.Tensor | None, count: int, size: tuple[int, int] | None, generator: Any
+    ) -> wg.Tensor:
         """What everything begins with, before it is scaled: drawn where none is given."""
-        shape = (count, self.vae.config.latent_channels, *latent)
-        return noise_of(given, shape, generator, self.device)
+        return noise_of(given, self.latent_shape(count, size), generator, self.device)
 
 
 def pictures_of(latents: wg.Tensor, vae: Any, decode: Any) -> wg.Tensor:

@@ -14,9 +14,9 @@ from ..autoencoders import AutoencoderKL, AutoencoderTiny
 from ..prompts import Prompts
 from ..text_encoders import T5Encoder
 from ..transformers import PixArtTransformer
-from .asked import negatives_of, number_of, texts_of
 from .denoising import Denoiser, with_guidance
 from .latents import LatentPipeline, Preview, previews_of
+from .requests import negatives_of, number_of, texts_of
 
 __all__ = ["PixArt", "from_parts"]
 
@@ -54,11 +54,10 @@ class PixArt(LatentPipeline):
         `noise` stands for what a seed draws.
         """
         texts, guidance = texts_of(prompt), number_of(guidance, "guidance")
-        latent = self.latent_size(size)
         generator, schedule = wg.random.Generator(seed), self.scheduler.schedule(steps)
-        noise = self._noise(noise, len(texts), latent, generator)
+        noise = self._noise(noise, len(texts), size, generator)
         with wg.no_grad():
-            conditions = self._conditions(texts, negative, guidance, latent)
+            conditions = self._conditions(texts, negative, guidance, noise.shape[2:])
             begun = noise * schedule.start
         yield from previews_of(self._denoiser.run(begun, schedule, conditions, generator), self)
 
@@ -67,7 +66,7 @@ class PixArt(LatentPipeline):
         return PixArt(self.transformer, self.vae, self.prompts, self.text_encoder, scheduler)
 
     def _conditions(
-        self, texts: Sequence[str], negative: Any, guidance: float, latent: tuple[int, int]
+        self, texts: Sequence[str], negative: Any, guidance: float, latent: Sequence[int]
     ) -> dict[str, Any]:
         found: dict[str, Any] = {"scale": guidance} if guidance > 1 else {}
         every = [*negatives_of(negative, len(texts), guidance), *texts]

@@ -17,10 +17,10 @@ from ..schedulers import Schedule, schedule_from
 from ..text_encoders import CLIPText
 from ..timesteps import sinusoids
 from ..unets import UNet2DCondition
-from .asked import negatives_of, number_of, strength_of, texts_of, whole_of
 from .denoising import Denoiser, with_guidance
 from .latents import LatentPipeline, Preview, previews_of
 from .pictures import as_hole, as_values, resized
+from .requests import negatives_of, number_of, strength_of, texts_of, whole_of
 
 __all__ = ["StableDiffusion", "from_parts"]
 
@@ -80,12 +80,11 @@ class StableDiffusion(LatentPipeline):
         texts, guidance = texts_of(prompt), number_of(guidance, "guidance")
         self._check_mask(picture, mask)
         share, steps = strength_of(strength, picture), whole_of(steps, "steps")
-        latent = self.latent_size(size)
         begin = 0 if picture is None else min(max(steps - int(steps * share), 0), steps - 1)
         generator, schedule = wg.random.Generator(seed), schedule_from(self.scheduler, steps, begin)
-        noise = self._noise(noise, len(texts), latent, generator)
+        noise = self._noise(noise, len(texts), size, generator)
         with wg.no_grad():
-            conditions = self._conditions(texts, negative, guidance, latent)
+            conditions = self._conditions(texts, negative, guidance, noise.shape[2:])
             begun = _Begun(noise * schedule.start, 0)
             if picture is not None:
                 begun, more = self._begun(picture, mask, noise, schedule, begin)
@@ -113,7 +112,7 @@ class StableDiffusion(LatentPipeline):
     # What goes before the steps
 
     def _conditions(
-        self, texts: Sequence[str], negative: Any, guidance: float, latent: tuple[int, int]
+        self, texts: Sequence[str], negative: Any, guidance: float, latent: Sequence[int]
     ) -> dict[str, Any]:
         others = negatives_of(negative, len(texts), guidance)
         context, pooled = self._encoded(texts)
@@ -129,7 +128,7 @@ class StableDiffusion(LatentPipeline):
         return found | self.extras(context.shape[0], pooled, latent, guidance)
 
     def extras(
-        self, count: int, pooled: wg.Tensor, latent: tuple[int, int], guidance: Any
+        self, count: int, pooled: wg.Tensor, latent: Sequence[int], guidance: Any
     ) -> dict[str, wg.Tensor]:
         """What some networks are told besides: a text's vector and the picture's size, how much is guided."""
         found: dict[str, wg.Tensor] = {}

@@ -13,10 +13,10 @@ from typing import Any
 import webgrad as wg
 
 from ...arrays import Array, np
-from .asked import noise_of, strength_of, whole_of
 from .denoising import last_of
 from .latents import Preview
 from .pictures import as_values, resized
+from .requests import noise_of, strength_of, whole_of
 
 __all__ = ["Terrain", "is_terrain"]
 

@@ -13,10 +13,10 @@ import webgrad as wg
 
 from ...arrays import Array
 from ..schedulers import DDIM
-from .asked import noise_of, number_of, size_of, whole_of
 from .classes import Classes, Labels, labels_of, numbers_of
 from .denoising import Denoiser, last_of, with_guidance
 from .latents import Preview, previews_of
+from .requests import noise_of, number_of, size_of, whole_of
 
 __all__ = ["Unconditional", "from_parts"]
 

@@ -18,9 +18,9 @@ from ..prompts import Prompts
 from ..schedulers import DDPMWuerstchen
 from ..text_encoders import CLIPText
 from ..wuerstchen import DiffNeXt, Prior
-from .asked import check_noise, negatives_of, noise_of, number_of, size_of, texts_of
 from .denoising import Denoiser, last_of, with_guidance
 from .latents import Preview, pictures_of, previews_of
+from .requests import check_noise, negatives_of, noise_of, number_of, size_of, texts_of
 
 __all__ = [
     "Wuerstchen",

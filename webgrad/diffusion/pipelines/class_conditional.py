@@ -9,10 +9,10 @@ import webgrad as wg
 
 from ..autoencoders import AutoencoderKL, AutoencoderTiny
 from ..transformers import DiTTransformer
-from .asked import number_of, whole_of
 from .classes import Classes, Labels, labels_of, numbers_of
 from .denoising import Denoiser, with_guidance
 from .latents import LatentPipeline, Preview, previews_of
+from .requests import number_of, whole_of
 
 __all__ = ["ClassConditional", "from_parts"]
 
@@ -47,7 +47,7 @@ class ClassConditional(LatentPipeline):
         count, guidance = whole_of(count, "count"), number_of(guidance, "guidance")
         numbers = numbers_of(self.labels, classes, count, self.transformer.classes)
         generator, schedule = wg.random.Generator(seed), self.scheduler.schedule(steps)
-        noise = self._noise(noise, count, self.latent_size(size), generator)
+        noise = self._noise(noise, count, size, generator)
         none = [self.transformer.classes] * count if guidance > 1 else []
         conditions: dict[str, Any] = {
             "classes": wg.asarray([*none, *numbers], dtype=wg.int32, device=self.device)
