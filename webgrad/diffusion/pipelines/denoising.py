@@ -15,7 +15,7 @@ import webgrad as wg
 
 from ..schedulers import Schedule, next_picture
 
-__all__ = ["Denoiser", "Moment", "guided", "last_of", "with_guidance"]
+__all__ = ["Denoiser", "Moment", "last_of", "with_guidance"]
 
 Item = TypeVar("Item")
 Predict = Callable[[wg.Tensor, Any, Mapping[str, Any]], wg.Tensor]
@@ -86,7 +86,7 @@ def last_of(items: Iterator[Item]) -> Item:
     return deque(items, maxlen=1).pop()
 
 
-def guided(prediction: wg.Tensor, scale: Any) -> wg.Tensor:
+def _guided(prediction: wg.Tensor, scale: Any) -> wg.Tensor:
     """Of predictions without a prompt and with one, one behind the other, more of what the prompt changes."""
     plain, prompted = wg.split(prediction, 2, axis=0)
     found: wg.Tensor = plain + (prompted - plain) * scale
@@ -99,6 +99,6 @@ def with_guidance(predict: Predict) -> Predict:
     def prediction(x: wg.Tensor, timestep: Any, conditions: Mapping[str, Any]) -> wg.Tensor:
         if "scale" not in conditions:
             return predict(x, timestep, conditions)
-        return guided(predict(wg.concat([x, x], axis=0), timestep, conditions), conditions["scale"])
+        return _guided(predict(wg.concat([x, x], axis=0), timestep, conditions), conditions["scale"])
 
     return prediction

@@ -74,8 +74,8 @@ class StableDiffusion(LatentPipeline):
         """The pictures of prompts after each step; the last ones are those that `__call__` gives.
 
         `picture` is where to begin; the closer `strength` is to 1, the less of it is left (0.8 if none is
-        given). `mask` is 1 where a picture is to be made anew, and everything else stays. `noise` stands for
-        what a seed draws.
+        given). `mask` is 1 where a picture is to be made anew; everything else stays, or is made like it by
+        networks that fill holes. `noise` stands for what a seed draws.
         """
         texts, guidance = texts_of(prompt), number_of(guidance, "guidance")
         self._check_mask(picture, mask)
