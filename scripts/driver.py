@@ -98,18 +98,25 @@ def ensure_driver() -> None:
     system = os_release()
     if sys.platform != "linux" or not (why := need(probe(), system)):
         return
-    if not is_debian_like(system):
-        say(f"{why}; install your distribution's Mesa Vulkan drivers to run the GPU tests")
-        return
+    problem = bring(why, PACKAGES, "install your distribution's Mesa Vulkan drivers to run the GPU tests")
+    if problem is not None and (problem := problem or need(probe(), system)):
+        say(f"the driver could not be installed: {problem}")
+
+
+def bring(why: str, packages: Sequence[str], otherwise: str) -> str | None:
+    """Install packages on Debian and its like, and say so; what went wrong, "" where nothing did, or None
+    where only advice could be given.
+    """
+    system = os_release()
+    if sys.platform != "linux" or not is_debian_like(system):
+        say(f"{why}; {otherwise}")
+        return None
     prefix = apt_prefix()
     if prefix is None:
-        say(f"{why}; as root, run: apt-get install {' '.join(PACKAGES)}")
-        return
-    say(f"{why}; installing {' '.join(PACKAGES)}")
-    problem = install(prefix, "bookworm" if is_debian_12(system) else "")
-    left = need(probe(), system)
-    if problem or left:
-        say(f"the driver could not be installed: {problem or left}")
+        say(f"{why}; as root, run: apt-get install {' '.join(packages)}")
+        return None
+    say(f"{why}; installing {' '.join(packages)}")
+    return install(prefix, "bookworm" if is_debian_12(system) else "", packages)
 
 
 def install(prefix: Sequence[str], backports_of: str, packages: Sequence[str] = PACKAGES) -> str:

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts.driver import install, is_debian_12, is_debian_like
-from scripts.system import ROOT, apt_prefix, os_release, say
+from scripts.driver import bring
+from scripts.system import ROOT, say
 from webgrad.cli.gpu_kernels import Inspection, Kernel, inspect, table
 from webgrad.tools.gpus.table import Gpu, missing, named
 
@@ -115,16 +115,7 @@ def ensure_compilers(gpus: Sequence[Gpu]) -> list[Gpu]:
 
 
 def _install(why: str) -> None:
-    system = os_release()
-    if sys.platform != "linux" or not is_debian_like(system):
-        say(f"{why}; they are packages of Debian and Ubuntu: {', '.join(PACKAGES)}")
-        return
-    prefix = apt_prefix()
-    if prefix is None:
-        say(f"{why}; as root, run: apt-get install {' '.join(PACKAGES)}")
-        return
-    say(f"{why}; installing {' '.join(PACKAGES)}")
-    if problem := install(prefix, "bookworm" if is_debian_12(system) else "", PACKAGES):
+    if problem := bring(why, PACKAGES, f"they are packages of Debian and Ubuntu: {', '.join(PACKAGES)}"):
         say(f"they could not be installed: {problem}")
 
 
