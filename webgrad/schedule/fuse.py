@@ -11,16 +11,16 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from ..device_profile import DeviceProfile
 from ..graph.node import Signature
 from ..graph.snapshot import Snapshot
 from .axes import Axes, nontrivial, through_map, through_move
+from .content import Content, ContentKind
 from .packed_products import whole_inputs
 from .plan import bindings_of
-from .size import MAX_SIZE, NO_LOADS, Loads, cost_of, lanes_of, loads_at, size_of, way
+from .size import MAX_SIZE, Loads, cost_of, lanes_of, loads_at, size_of, way
 
 MAX_RECOMPUTE_COST = 24  # additions from which a map is stored rather than computed by several kernels
 MAX_REPEATED_COST = 48  # additions that kernels may repeat, all together, where each of them is cheap
@@ -35,29 +35,6 @@ MAX_OVERLAP_COST = 24  # additions that overlapping windows repeat for each elem
 MAX_OPERAND_COST = 12  # additions that a contraction computes for each element it loads
 MAX_ATTENTION_COSTS = (48, 2, 2, 12, 12, 12)  # of attention: for query, key, value, scale, length and mask
 MAX_ROUNDS = 8  # forward and backward, until nothing more is stored
-
-
-ContentKind = Literal["map", "rows", "contract", "attend"]
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """What a kernel computes for a node that is not stored.
-
-    `rows` are the axes of the node that the folds inside depend on; None: there are no folds.
-    """
-
-    kind: ContentKind
-    cost: int
-    reads: frozenset[int]
-    rows: Axes | None = None
-    center: int = -1
-    scalars: frozenset[int] = frozenset()
-    inside: frozenset[int] = frozenset()  # the nodes it computes, each once
-    nesting: int = 0  # how often an index is computed from an index
-    loads: Loads = NO_LOADS  # where it loads what it reads
-    size: int = 0  # of the kernel's text
-
 
 ContentOf = Callable[[int], Content]
 _CENTERS: dict[str, Literal["contract", "attend"]] = {"contract": "contract", "attend": "attend"}

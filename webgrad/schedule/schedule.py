@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from ..device_profile import DeviceProfile
 from ..graph.snapshot import Snapshot
-from .fuse import Content, choose_stored, is_source
+from .content import Content
+from .fuse import choose_stored, is_source
 from .merge import bundle, join_launches, merge
 from .passes import GPU_PASSES, Passes
 from .plan import Group, GroupKind, Schedule
